@@ -105,6 +105,10 @@ def run(  # noqa: PLR0917  typer takes options by their defaults
         str,
         typer.Option(help="With --pause: abort or resume, without asking."),
     ] = "",
+    prove: Annotated[
+        bool,
+        typer.Option("--prove", help="Before it trains, try what must hold."),
+    ] = False,
 ) -> Any:
     """Run a training script and watch it; its exit code stays its own.
 
@@ -124,6 +128,7 @@ def run(  # noqa: PLR0917  typer takes options by their defaults
         module,
         pause,
         on_anomaly,
+        prove,
     )
     return lambda: run_script(given)
 

@@ -3,6 +3,7 @@
 import torch
 
 from ftlab.executions.captures import Measured
+from ftlab.executions.distance import apart, size, unit
 from ftlab.executions.listening import Place
 from ftlab.executions.passes import Beside, Distances
 
@@ -37,15 +38,23 @@ def _ratios(
     found: Distances, floor: Distances, stored: Distances
 ) -> dict[Place, torch.Tensor]:
     made = {}
-    for place, apart in found.apart.items():
+    for place, distance in found.apart.items():
         measured = floor.apart.get(place)
-        if measured is None or measured.shape != apart.shape:
+        if measured is None or measured.shape != distance.shape:
             continue
-        unit = max(stored.units.get(place, 0.0), floor.units.get(place, 0.0))
-        least = floor_of(measured, floor.sizes[place], unit)
-        ratio = apart / least
-        made[place] = torch.where(apart == 0, 0.0, ratio).nan_to_num(0.0, torch.inf)
+        stores = max(stored.units.get(place, 0.0), floor.units.get(place, 0.0))
+        ratio = distance / floor_of(measured, floor.sizes[place], stores)
+        made[place] = torch.where(distance == 0, 0.0, ratio).nan_to_num(0.0, torch.inf)
     return made
+
+
+def over_floor(
+    distance: torch.Tensor, narrow: torch.Tensor, wide: torch.Tensor
+) -> torch.Tensor:
+    """Return distances by cell over what rounding moves: as it is, and in float64."""
+    floor = floor_of(apart(narrow, wide), size(narrow), unit(narrow.dtype))
+    ratio = torch.where(distance == 0, 0.0, distance / floor)
+    return ratio.nan_to_num(torch.inf, torch.inf)
 
 
 def floor_of(measured: torch.Tensor, sizes: torch.Tensor, unit: float) -> torch.Tensor:

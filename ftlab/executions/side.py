@@ -80,11 +80,7 @@ class Side:
             stack.enter_context(torch.set_grad_enabled(backward or graph))
             stack.enter_context(WithoutDropout())
             if wide:
-                stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-                stack.enter_context(_widened_parametrizations())
-                stack.enter_context(WideConvolutions())
-                weights = self.model.parameters()
-                stack.enter_context(Wide(rounding=rounding, weights=weights))
+                stack.enter_context(widened(self.model, rounding))
             stack.enter_context(within or nullcontext())
             stack.enter_context(Listening(self.model, listener))
             output = self.call()
@@ -93,6 +89,18 @@ class Side:
                 backward_within_modes(loss)
         if backward:
             listener.finished(self.model)
+
+
+@contextlib.contextmanager
+def widened(model: torch.nn.Module, rounding: float = 0.0) -> Iterator[None]:
+    """Compute a model in float64, its weights rounded once more if ``rounding``."""
+    with (
+        sdpa_kernel(SDPBackend.MATH),
+        _widened_parametrizations(),
+        WideConvolutions(),
+        Wide(rounding=rounding, weights=model.parameters()),
+    ):
+        yield
 
 
 class WideConvolutions(TorchFunctionMode):

@@ -61,42 +61,50 @@ class AccumulatedGradients(Experiment):
         if live.trainer is None or live.loss is None:
             msg = "how the loop accumulates is not known; pass a trainer"
             raise NotApplicableError(msg)
-        whole, parts = _parts(live)
+        steps = int(live.trainer.args.gradient_accumulation_steps)
+        if steps < 2:
+            msg = "gradient_accumulation_steps=1: nothing is accumulated"
+            raise NotApplicableError(msg)
+        whole, parts = in_parts(live, steps)
         with undisturbed(live.side()), WithoutDropout(), Wide():
             one = _gradients(live, [whole])
             many = _gradients(live, parts)
         largest = max((float(g.double().norm()) for g in one.values()), default=0.0)
-        apart = {
-            name: _apart(one[name], many[name], SMALL * largest)
+        found = {
+            name: apart(one[name], many[name], SMALL * largest)
             for name in one
             if name in many
         }
-        if not apart:
+        if not found:
             msg = "the step leaves no gradients"
             raise NotApplicableError(msg)
-        worst = max(apart, key=lambda name: apart[name])
+        worst = max(found, key=lambda name: found[name])
         limit = ROUNDINGS * torch.finfo(one[worst].dtype).eps
-        evidence: dict[str, float | int | str] = {"relative": apart[worst]}
-        if apart[worst] <= limit:
-            says = f"{len(apart)} gradients differ by {apart[worst]:.1e} at most"
+        evidence: dict[str, float | int | str] = {"relative": found[worst]}
+        if found[worst] <= limit:
+            says = f"{len(found)} gradients differ by {found[worst]:.1e} at most"
             return self.outcome("holds", says, evidence=evidence)
         return self.outcome(
             "broken",
-            f"the gradient of {worst} differs by {apart[worst]:.2g} of its size",
+            f"the gradient of {worst} differs by {found[worst]:.2g} of its size",
             places=(Place("param", worst),),
             evidence=evidence,
         )
 
 
-def _parts(live: Live) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
-    """Return a batch whose first row has few labels, and that row and the others."""
+def in_parts(
+    live: Live, count: int
+) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """Return a batch whose first row has few labels, and that row and the others.
+
+    Raises
+    ------
+    NotApplicableError
+        The batch has not so many rows, or not enough labels.
+    """
     rows, labels = live.rows(), live.batch.get("labels")
-    steps = int(live.trainer.args.gradient_accumulation_steps)
-    if steps < 2:
-        msg = "gradient_accumulation_steps=1: nothing is accumulated"
-        raise NotApplicableError(msg)
-    if rows < steps:
-        msg = f"the batch has {rows} rows for {steps} micro-batches"
+    if rows < count:
+        msg = f"the batch has {rows} rows for {count} parts of it"
         raise NotApplicableError(msg)
     if not isinstance(labels, torch.Tensor) or labels.dim() != 2:
         msg = "it takes two rows with labels by token"
@@ -115,7 +123,7 @@ def _parts(live: Live) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
             else value
             for key, value in whole.items()
         }
-        for part in _slices(rows, steps)
+        for part in _slices(rows, count)
     ]
     return whole, halves
 
@@ -142,6 +150,7 @@ def _gradients(live: Live, parts: list[Mapping[str, Any]]) -> Gradients:
         }
 
 
-def _apart(a: torch.Tensor, b: torch.Tensor, least: float) -> float:
+def apart(a: torch.Tensor, b: torch.Tensor, least: float) -> float:
+    """Return what ``b`` is from ``a``, over the size of ``a`` or ``least``."""
     size = max(float(a.double().norm()), least)
     return float((a.double() - b.double()).norm()) / size if size else 0.0

@@ -58,7 +58,7 @@ class CachedDecoding(Experiment):
         if not prompts:
             msg = "no row has two tokens"
             raise NotApplicableError(msg)
-        ends = _ends(inner)
+        ends = live.stops()
         prompts[-1] = prompts[-1][: max(2, len(prompts[-1]) // 2)]
         with (
             undisturbed(live.side()),
@@ -117,12 +117,6 @@ def _generated(
         pad_token_id=0,
     )
     return made, mask
-
-
-def _ends(model: Any) -> set[int]:
-    """Return the ids of the tokens that end a generation."""
-    end = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    return set(end if isinstance(end, list) else [end]) - {None}
 
 
 def _until_end(tokens: torch.Tensor, ends: set[int]) -> torch.Tensor:

@@ -23,6 +23,8 @@ class Relation:
         What must hold, in one sentence.
     cause, fix
         What it means if it does not, and what to do.
+    default
+        Whether it is tried without being asked for by name.
     """
 
     code: ClassVar[str]
@@ -30,6 +32,7 @@ class Relation:
     relation: ClassVar[str]
     cause: ClassVar[str]
     fix: ClassVar[str]
+    default: ClassVar[bool] = True
 
     def outcome(self, state: State, says: str, **more: Any) -> Outcome:
         """Return how it came out."""
@@ -39,7 +42,10 @@ class Relation:
 
     def compared(self, pair: Pair) -> Outcome:
         """Execute a pair, which must be equal."""
-        found = compare(pair)
+        return self.told(compare(pair))
+
+    def told(self, found: Differences) -> Outcome:
+        """Return how two executions came out, which must be equal."""
         evidence: dict[str, float | int | str] = {"outputs over floor": found.outcome}
         if found.equal:
             says = f"{_times(found.outcome)} the noise floor at the outputs"
@@ -83,4 +89,4 @@ def said(found: Differences, born: Sequence[Born]) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.3g} x"
+    return f"{ratio:,.0f} x" if ratio >= 1000 else f"{ratio:.3g} x"

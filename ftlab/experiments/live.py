@@ -27,8 +27,8 @@ class Live:
     batch
         Keyword arguments of the model, on its device.
     loss
-        What the training takes for the loss of a batch; ``None`` where its batches are
-        of another form than the model's arguments.
+        What the training takes for the loss of a batch, of the model or of what wraps
+        it; ``None`` where its batches are of another form than the model's arguments.
     autocast
         The precision that the training computes in.
     optimizers, tokenizer, trainer
@@ -37,7 +37,7 @@ class Live:
 
     model: Any
     batch: Mapping[str, Any]
-    loss: Callable[[Mapping[str, Any]], torch.Tensor] | None
+    loss: Callable[..., torch.Tensor] | None
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = (
         contextlib.nullcontext
     )
@@ -130,6 +130,12 @@ class Live:
             msg = f"{name} does not predict the next token"
             raise NotApplicableError(msg)
 
+    def stops(self) -> set[int]:
+        """Return the ids of the tokens that end a generation."""
+        config = getattr(_inner(self.model), "generation_config", None)
+        end = getattr(config, "eos_token_id", None)
+        return set(end if isinstance(end, list) else [end]) - {None}
+
     def rows(self) -> int:
         """Return how many rows the batch has.
 
@@ -167,5 +173,8 @@ class Live:
 
 
 def _innermost(model: Any) -> str:
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return type(inner).__name__
+    return type(_inner(model)).__name__
+
+
+def _inner(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model

@@ -50,7 +50,7 @@ def _all(package: ModuleType, kind: type[_R]) -> tuple[_R, ...]:
 
 
 def named(every: Sequence[_R], only: str | Iterable[str] | None, kind: str) -> list[_R]:
-    """Return those of these codes or names; all for ``None``.
+    """Return those of these codes or names; the usual ones for ``None``.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def named(every: Sequence[_R], only: str | Iterable[str] | None, kind: str) -> l
         There is none of such a name.
     """
     if only is None:
-        return list(every)
+        return [each for each in every if each.default]
     known = {name: each for each in every for name in (each.code, each.name)}
     names = [only] if isinstance(only, str) else list(only)
     for name in names:

@@ -47,6 +47,9 @@ class Autowatch:
         Folder of the first run's log; a second run adds ``-2``, and so on.
     activations
         Measure activations too.
+    before
+        Called before each watch, with the trainer, or with None and the model, the
+        optimizers, and the call of a loop that is about to be made.
 
     Attributes
     ----------
@@ -61,7 +64,9 @@ class Autowatch:
         namespaces: Sequence[Mapping[str, Any]] = (),
         run_dir: str | Path | None = None,
         activations: bool = False,
+        before: Callable[..., object] | None = None,
     ) -> None:
+        self._before = before
         self.watches: list[Watch] = []
         self._found = found
         self._namespaces = tuple(namespaces)
@@ -127,6 +132,7 @@ class Autowatch:
                 return original(trainer, *args, **kwargs)
             # `watch` wraps the train() that it finds on the instance. A subclass's own
             # train() called us through super() and must not run again.
+            self._prepare(trainer)
             handle = rebind(trainer, "train", functools.partial(original, trainer))
             watched = self._watch(trainer)
             try:
@@ -166,12 +172,15 @@ class Autowatch:
             ):
                 return original(module, *args, **kwargs)
             with self._quiet():
-                self._see_call(module, inspect.currentframe())
+                given = (args, kwargs)
+                self._see_call(module, given, inspect.currentframe())
                 return original(module, *args, **kwargs)
 
         self._calls.add(rebind(torch.nn.Module, "__call__", call))
 
-    def _see_call(self, module: Any, frame: types.FrameType | None) -> None:
+    def _see_call(
+        self, module: Any, given: tuple[Any, Any], frame: types.FrameType | None
+    ) -> None:
         try:
             loop = self._find(module, frame)
         except Exception as error:  # noqa: BLE001  the user's loop goes on unwatched
@@ -182,6 +191,9 @@ class Autowatch:
             return
         self._calls.remove()
         self._stepped.clear()
+        if module is loop.model:
+            objects = {"model": module, "optimizer": loop.optimizers, "given": given}
+            self._prepare(None, tokenizer=loop.tokenizer, **objects)
         self._watch(
             loop.model,
             optimizer=loop.optimizers,
@@ -214,6 +226,15 @@ class Autowatch:
 
     # --- both ---------------------------------------------------------------------
 
+    def _prepare(self, target: Any, **objects: Any) -> None:
+        if self._before is None:
+            return
+        try:
+            with self._quiet():
+                self._before(target, **objects)
+        except Exception as error:  # noqa: BLE001  the user's training goes on
+            _warn(f"What comes before the watch failed: {error}")
+
     def _watch(self, target: Any, **objects: Any) -> "Watch | None":
         from ftlab.session.watch import watch
 
@@ -245,11 +266,12 @@ class Autowatch:
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
         """Ignore what is called within a call that has been seen already."""
+        before = self._busy()
         self._inside.call = True
         try:
             yield
         finally:
-            self._inside.call = False
+            self._inside.call = before
 
 
 def find_target(namespace: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ftlab.executions.between import pair_between
+from ftlab.executions.between import differences_between
 from ftlab.executions.captures import FILE, read_capture
 from ftlab.executions.difference import compare
 from ftlab.executions.pairs import Pair
@@ -34,10 +34,11 @@ def diff(
         second.
     between
         Compare one model under two settings: ``"adapter"`` (on and off),
-        ``"attention"`` (in use, and plain), ``"checkpointing"`` (with and without),
-        ``"dtype"`` (in use, and float32), ``"merge"`` (adapter merged, and not),
-        ``"mode"`` (evaluation and training), ``"packing"`` (a document packed, and
-        alone), ``"padding"`` (a row in its batch, and alone).
+        ``"attention"`` (in use, and plain), ``"cache"`` (a row at once, and token by
+        token), ``"checkpointing"`` (with and without), ``"compile"`` (compiled, and
+        eager; takes a minute), ``"dtype"`` (in use, and float32), ``"merge"`` (adapter
+        merged, and not), ``"mode"`` (evaluation and training), ``"packing"`` (a
+        document packed, and alone), ``"padding"`` (a row in its batch, and alone).
 
     Returns
     -------
@@ -68,8 +69,9 @@ def diff(
     """
     if between is not None:
         batch = b if batch is None else batch
-        pair = pair_between(model_of(a, "model"), batch_of(batch), between)
-    elif isinstance(a, str | Path) and (Path(a) / FILE).is_file():
+        model = model_of(a, "model")
+        return DifferenceView(differences_between(model, batch_of(batch), between))
+    if isinstance(a, str | Path) and (Path(a) / FILE).is_file():
         captured = read_capture(Path(a))
         given = captured.batch if batch is None else batch_of(batch)
         pair = Pair(captured, side_of(b, "b", given), (captured.name, "the model"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.between import BETWEEN
+from ftlab.executions.between import WAYS
 from ftlab.executions.pairs import side
 from ftlab.executions.side import Side
 from ftlab.records.errors import BadValueError
@@ -54,7 +54,7 @@ def model_of(given: Any, name: str) -> torch.nn.Module:
     if _is_module(model):
         return model
     if given is None and name == "b":
-        ways = ", ".join(f'"{each}"' for each in sorted(BETWEEN))
+        ways = ", ".join(f'"{each}"' for each in WAYS)
         msg = (
             "diff(a) has one model: pass another to compare it with, "
             "diff(a, b, batch), or what to compare it between, "

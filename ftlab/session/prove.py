@@ -1,17 +1,15 @@
 """`ftlab.prove`: relations that must hold, tried on copies of a live step."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from ftlab.executions.side import NotApplicableError, undisturbed
-from ftlab.experiments.experiment import Experiment
+from ftlab.executions.side import undisturbed
 from ftlab.experiments.live import Live
 from ftlab.experiments.registry import all_experiments, named
 from ftlab.records.errors import BadValueError
-from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
 from ftlab.session.arguments import several, watchable
 from ftlab.session.given_models import on_device
@@ -21,7 +19,7 @@ from ftlab.session.preflight.given import Given
 from ftlab.session.preflight.kept import Kept, KeptState
 from ftlab.session.preflight.reading import first_batches, sources
 from ftlab.session.preflight.trainer_run import owners_of
-from ftlab.session.progress import progress_bar
+from ftlab.session.trials import all_tried
 from ftlab.views.executions.proof import ProofView
 
 Loss = Callable[[Any, Mapping[str, Any]], torch.Tensor]
@@ -61,7 +59,8 @@ def prove(
     tokenizer
         That of the model.
     only
-        Codes or names of experiments: ``["row-alone", "EXP012"]``.
+        Codes or names of experiments: ``["row-alone", "EXP012"]``. ``"two-processes"``
+        is tried only where it is named.
 
     Returns
     -------
@@ -86,16 +85,9 @@ def prove(
         target, model, optimizer, loss, _source(batch, batches), tokenizer
     )
     kept = KeptState(_used(given))
-    outcomes: list[Outcome] = []
     try:
-        live = callable_with(live_of())
-        for each in _steps(chosen):
-            outcomes.append(tried(each, live))
-            kept.restore()
-    except KeyboardInterrupt:
-        missing = chosen[len(outcomes) :]
-        says = "interrupted before it was tried"
-        outcomes += [each.outcome("cannot be decided", says) for each in missing]
+        live, doing = callable_with(live_of()), ("proving", "experiments")
+        outcomes = all_tried(chosen, live, doing=doing, after=kept.restore)
     finally:
         kept.restore()
     name = type(given.model if given.trainer is None else given.trainer).__name__
@@ -147,30 +139,13 @@ def _called_with(live: Live) -> Mapping[str, Any] | None:
     return calls[0][1] if calls and not calls[0][0] else None
 
 
-def tried(experiment: Experiment, live: Live) -> Outcome:
-    """Run an experiment; what it raises is told as its outcome."""
-    try:
-        with torch.inference_mode(mode=False), torch.enable_grad():
-            return experiment.run(live)
-    except NotApplicableError as reason:
-        return experiment.outcome("does not apply", str(reason))
-    except Exception as error:  # noqa: BLE001  an odd model must not end the proof
-        says = f"it raised {type(error).__name__}: {str(error).splitlines()[0:1]}"
-        return experiment.outcome("cannot be decided", says[:300])
-
-
-def _steps(chosen: Sequence[Experiment]) -> Iterator[Experiment]:
-    with progress_bar("proving", len(chosen), unit="experiments") as tick:
-        for each in chosen:
-            yield each
-            tick(1)
-
-
 def _used(given: Given) -> Kept:
     trainer = given.trainer
     owners = sources(given) + (owners_of(trainer) if trainer is not None else [])
     scaler = getattr(getattr(trainer, "accelerator", None), "scaler", None)
-    return Kept(given.model, given.optimizers, (), scaler, owners=owners)
+    schedule = getattr(trainer, "lr_scheduler", None)
+    schedules = () if schedule is None else (schedule,)
+    return Kept(given.model, given.optimizers, schedules, scaler, owners=owners)
 
 
 def _given(
@@ -195,8 +170,8 @@ def _given(
     optimizers = tuple(several(optimizer, "step", "optimizer"))
     given = Given(chosen, optimizers, batches=batches)
 
-    def computed(each: Mapping[str, Any]) -> torch.Tensor:
-        return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
+    def computed(each: Mapping[str, Any], called: Any = chosen) -> torch.Tensor:
+        return loss_of(called(**each)) if loss is None else loss(called, each)
 
     return given, lambda: Live(
         chosen,

@@ -5,18 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from ftlab.executions.side import NotApplicableError, Side, undisturbed
+from ftlab.executions.side import Side, undisturbed
 from ftlab.executions.stations import innermost
-from ftlab.experiments.deployment.station import Station
 from ftlab.experiments.deployment.trip import Prompt, Trip, ids_of
 from ftlab.experiments.registry import all_stations, named
 from ftlab.records.errors import BadValueError
-from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
 from ftlab.session.given_models import model_of
-from ftlab.session.progress import progress_bar
+from ftlab.session.trials import all_tried
 from ftlab.views.executions.roundtrip import RoundtripView
 
 
@@ -119,41 +115,10 @@ def roundtrip(
             served_name=served_name,
             bits=bits,
         )
-        return RoundtripView(_passed(stations, trip), title=f"Round trip of {name}")
-
-
-def _passed(stations: Sequence[Station], trip: Trip) -> list[Outcome]:
-    """Go by the stations; an interrupt keeps what is known by then."""
-    outcomes: list[Outcome] = []
-    side = Side(trip.model, {}, lambda: None)
-    try:
-        with (
-            undisturbed(side),
-            progress_bar("travelling", len(stations), unit="stations") as tick,
-        ):
-            for each in stations:
-                outcomes.append(_tried(each, trip))
-                tick(1)
-    except KeyboardInterrupt:
-        says = "interrupted before it was reached"
-        outcomes += [
-            each.outcome("cannot be decided", says)
-            for each in stations[len(outcomes) :]
-        ]
-    return outcomes
-
-
-def _tried(station: Station, trip: Trip) -> Outcome:
-    try:
-        with torch.inference_mode(mode=False), torch.no_grad():
-            return station.run(trip)
-    except NotApplicableError as reason:
-        return station.outcome("does not apply", str(reason))
-    except BadValueError:
-        raise
-    except Exception as error:  # noqa: BLE001  an odd model must not end the trip
-        says = f"it raised {type(error).__name__}: {str(error)[:240]}"
-        return station.outcome("cannot be decided", says)
+        with undisturbed(Side(trip.model, {}, lambda: None)):
+            doing = ("travelling", "stations")
+            outcomes = all_tried(stations, trip, doing=doing)
+        return RoundtripView(outcomes, title=f"Round trip of {name}")
 
 
 def _prompts(given: Any, tokenizer: Any) -> tuple[Prompt, ...]:

@@ -8,6 +8,7 @@ ftlab; what ftlab has to say goes to standard error, at the end.
 import contextlib
 import importlib.machinery
 import importlib.util
+import inspect
 import os
 import sys
 import time
@@ -59,6 +60,8 @@ class Script:
         Stop where the numbers break.
     on_anomaly
         ``"abort"`` or ``"resume"`` answers such stops; ``""`` asks in the terminal.
+    prove
+        Try what must hold before training begins.
     """
 
     path: str
@@ -68,6 +71,7 @@ class Script:
     module: bool = False
     pause: bool = False
     on_anomaly: str = ""
+    prove: bool = False
 
 
 def run_script(script: Script) -> ExitCode:
@@ -86,7 +90,10 @@ def run_script(script: Script) -> ExitCode:
     compiled = _plain if pausing is None else pausing.compile
     load = (_module if script.module else _file)(script, compiled)
     auto = Autowatch(
-        lambda _: None, run_dir=_run_dir(script), activations=script.activations
+        lambda _: None,
+        run_dir=_run_dir(script),
+        activations=script.activations,
+        before=_prove if script.prove else None,
     )
     with auto:
         ending = _execute(load, script, pausing)
@@ -104,6 +111,22 @@ def run_script(script: Script) -> ExitCode:
     if pausing is not None and pausing.aborted:
         return ABORTED
     return None if ending is None else 1
+
+
+def _prove(target: Any, given: Any = None, model: Any = None, **objects: Any) -> None:
+    """Try on what is about to train what must hold, and print how it came out."""
+    from ftlab.session.prove import prove
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        sys.stderr.write("ftlab: --prove tries one process alone.\n")
+        return
+    if given is not None:
+        args, kwargs = given
+        names = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+        by_name = {n: v for n, v in names.items() if n not in ("kwargs", *kwargs)}
+        objects["batch"] = by_name | kwargs
+        objects["model"] = model
+    sys.stderr.write(f"{prove(target, **objects)!r}\n")
 
 
 def _pausing(script: Script) -> "PausingScript | None":

@@ -52,6 +52,6 @@ def test_a_difference_is_said_with_module_operation_and_size():
     )
     more = born(module="a.b", ops=("softmax", ""), ratio=1234.5)
     assert said(Two, [more, born()]) == (
-        "one and other part at a.b, operation softmax: what it returns, 1.23e+03 x the "
+        "one and other part at a.b, operation softmax: what it returns, 1,234 x the "
         "floor, and 1 more"
     )

@@ -48,7 +48,10 @@ def test_the_batch_of_one_model_may_stand_second_or_be_named():
         assert found.headline().startswith(head)
 
 
-WAYS = "adapter, attention, checkpointing, dtype, merge, mode, packing, padding"
+WAYS = (
+    "adapter, attention, cache, checkpointing, compile, dtype, merge, mode, packing, "
+    "padding"
+)
 
 
 def test_a_setting_that_there_is_not_is_refused_with_those_that_there_are():

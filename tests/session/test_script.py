@@ -48,6 +48,21 @@ print("before")
 end(sys.argv[1])
 """
 
+CAUSAL = """
+import torch
+from tests.models import batches, tiny_lora
+
+torch.set_num_threads(1)
+model = tiny_lora()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for batch in batches(3):
+    loss = model(**batch).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(loss.item())
+"""
+
 TRAINER = """
 import torch
 from transformers import Trainer, TrainingArguments
@@ -163,6 +178,26 @@ def test_a_trainer_script_is_watched(script):
     run = open_log(folder / "log")
     assert len(run.steps) == 4
     assert run.facts.training["trainer_class"] == "Trainer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(LOOP, id="own", marks=pytest.mark.slow),
+        pytest.param(TRAINER, id="trainer", marks=pytest.mark.slow),
+        pytest.param(CAUSAL, id="loop"),
+    ],
+)
+def test_what_must_hold_is_tried_first_and_changes_nothing(script, text):
+    folder = script(text)
+    plain = python(folder, "train.py")
+    proven = ftlab(folder, "run", "--prove", "train.py")
+    assert proven.returncode == 0, proven.stderr
+    lines = plain.stdout.splitlines()
+    numbers = [s for s in lines if "train.py" not in s and "runtime" not in s]
+    assert [n for n in numbers if n in proven.stdout.splitlines()] == numbers
+    assert "Proof of" in proven.stderr
+    assert "broken" not in proven.stderr
 
 
 def test_a_script_without_training_says_so_and_loads_no_torch(script):

@@ -167,8 +167,9 @@ class ProofView(View[tuple[Outcome, ...]], Sequence[Outcome]):
         rows = "".join(map(_row, self.summary))
         kind = "passed" if self.ok else "error"
         widget = ipywidgets.HTML(
-            f'<style>{style_sheet()}</style><div class="ftlab-c"><div class='
-            f'"ftlab-c-head ftlab-c-{kind}"><b>{html.escape(self.headline())}</b>'
+            f'<style>{style_sheet()}</style><div class="ftlab-c ftlab-c-named">'
+            f'<div class="ftlab-c-head ftlab-c-{kind}">'
+            f"<b>{html.escape(self.headline())}</b>"
             f"<span>{html.escape(self._name)}</span></div>{rows}</div>"
         )
         widget.add_class("ftlab-checklist")

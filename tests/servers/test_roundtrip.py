@@ -1,8 +1,10 @@
 """`ftlab.roundtrip` and real servers: what is right passes, what is wrong is named."""
 
 import copy
+import json
 import re
 import shutil
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +13,7 @@ import pytest
 
 import ftlab
 from tests.servers import lesson, planted
-from tests.servers.kinds import KINDS, vllm
+from tests.servers.kinds import KINDS, transformers, vllm
 from tests.servers.lesson import CHATS, messages
 
 pytestmark = pytest.mark.servers
@@ -140,6 +142,21 @@ def test_a_bos_that_training_had_not_is_named(kind, healthy, learnt):
     found = asked(healthy, learnt.model, tokens, TEXTS)
     assert found.state == "broken"
     assert_says(found, "a BOS that training had not")
+
+
+@pytest.mark.xdist_group("server-transformers")
+def test_a_list_of_other_models_is_no_hindrance(learnt, tmp_path):
+    """`transformers serve` lists what lies in the hub's cache, not what it serves."""
+    cached = tmp_path / "hub/hub/models--some--other"
+    snapshot = cached / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    shutil.copy(learnt.folder / "config.json", snapshot)
+    (cached / "refs").mkdir()
+    (cached / "refs/main").write_text("0" * 40)
+    with transformers(learnt.folder, tmp_path) as server:
+        with urllib.request.urlopen(f"{server.url}/models") as listed:
+            assert json.load(listed)["data"][0]["id"] == "some/other"
+        assert asked(server, learnt.model, learnt.tokens).state == "holds"
 
 
 @pytest.mark.xdist_group("server-vllm")

@@ -81,9 +81,12 @@ class Client:
 
     def __init__(self, url: str, name: str | None = None) -> None:
         self._url = url.rstrip("/")
-        self._chat_wants = [*_CHAT]
-        self._text_wants = [*_TEXT]
+        self._forget_wants()
+        self._guessed = name is None
         self.name = name or self._first()
+
+    def _forget_wants(self) -> None:
+        self._chat_wants, self._text_wants = [*_CHAT], [*_TEXT]
 
     def _first(self) -> str | None:
         try:
@@ -105,22 +108,25 @@ class Client:
         """
         chat = not isinstance(prompt, str) and not isinstance(prompt[0], int)
         body: dict[str, Any] = {"temperature": 0, "max_tokens": tokens}
-        if self.name is not None:
-            body["model"] = self.name
         if chat:
             conversation: Any = prompt
             body["messages"] = [dict(each) for each in conversation]
         else:
             body["prompt"] = prompt
         path = "/chat/completions" if chat else "/completions"
-        wants = self._chat_wants if chat else self._text_wants
         while True:
+            wants = self._chat_wants if chat else self._text_wants
+            named = {} if self.name is None else {"model": self.name}
             try:
-                return _read(self._send(path, body | wants[0]), chat)
+                return _read(self._send(path, body | named | wants[0]), chat)
             except RefusedError:
-                if len(wants) == 1:
+                if len(wants) > 1:
+                    wants.pop(0)  # it takes less, and tells less
+                elif named and self._guessed:  # `transformers serve` lists the cache
+                    self.name = None
+                    self._forget_wants()
+                else:
                     raise
-                wants.pop(0)  # it takes less, and tells less
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         request = urllib.request.Request(

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 START, END, ANSWER = 180, 20, 120
 """Seconds that a server may take to start, to end, and for one answer."""
 
@@ -110,3 +112,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # what it started and left
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    latest = time.monotonic() + END
+    while running(process.pid) and time.monotonic() < latest:
+        time.sleep(0.05)
+
+
+def running(group: int) -> list[int]:
+    """List the processes of a group that have not ended."""
+    found = []
+    for each in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            ended = each.status() == psutil.STATUS_ZOMBIE
+            if not ended and os.getpgid(each.pid) == group:
+                found.append(each.pid)
+    return found

@@ -1,8 +1,10 @@
 """`ftlab.roundtrip` and real servers: what is right passes, what is wrong is named."""
 
 import copy
+import json
 import re
 import shutil
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +13,7 @@ import pytest
 
 import ftlab
 from tests.servers import lesson, planted
-from tests.servers.kinds import KINDS, vllm
+from tests.servers.kinds import KINDS, transformers, vllm
 from tests.servers.lesson import CHATS, messages
 
 pytestmark = pytest.mark.servers
@@ -24,10 +26,15 @@ def served(kind, work, folder, model, tokens, prompts=ASKED, **options):
     room = work / "room"
     room.mkdir(parents=True)
     with KINDS[kind].serve(folder, room) as server:
-        trip = ftlab.roundtrip(
-            model, tokens, prompts, served=server.url, tokens=24, **options
-        )
-    return trip["served"]
+        return asked(server, model, tokens, prompts, **options)
+
+
+def asked(server, model, tokens, prompts=ASKED, **options):
+    """Hold a server against the model in hand."""
+    (found,) = ftlab.roundtrip(
+        model, tokens, prompts, served=server.url, only="served", tokens=24, **options
+    )
+    return found
 
 
 class Fault(NamedTuple):
@@ -81,11 +88,9 @@ def tuned(learnt):
 
 def test_the_model_in_hand_passes(kind, healthy, learnt):
     for prompts in (ASKED, TEXTS):
-        trip = ftlab.roundtrip(
-            learnt.model, learnt.tokens, prompts, served=healthy.url, tokens=24
-        )
-        assert trip["served"].state == "holds", trip["served"].says
-        told = "it tells no probabilities" in trip["served"].says
+        found = asked(healthy, learnt.model, learnt.tokens, prompts)
+        assert found.state == "holds", found.says
+        told = "it tells no probabilities" in found.says
         assert told is not KINDS[kind].logprobs
 
 
@@ -105,9 +110,9 @@ def test_a_mistake_at_the_server_is_named(kind, learnt, tmp_path, name):
 
 
 def test_an_adapter_that_is_not_served_is_missed(kind, healthy, learnt, tuned):
-    trip = ftlab.roundtrip(tuned, learnt.tokens, ASKED, served=healthy.url, tokens=24)
-    assert trip["served"].state == "broken"
-    assert_says(trip["served"], "answers as the live model without its adapter")
+    found = asked(healthy, tuned, learnt.tokens)
+    assert found.state == "broken"
+    assert_says(found, "answers as the live model without its adapter")
 
 
 def test_a_merged_adapter_passes(kind, learnt, tuned, tmp_path):
@@ -134,9 +139,24 @@ def test_a_rope_scaling_that_is_not_served_is_missed(kind, learnt, tmp_path):
 
 def test_a_bos_that_training_had_not_is_named(kind, healthy, learnt):
     tokens = lesson.tokenizer(bos=False)
-    trip = ftlab.roundtrip(learnt.model, tokens, TEXTS, served=healthy.url, tokens=24)
-    assert trip["served"].state == "broken"
-    assert_says(trip["served"], "a BOS that training had not")
+    found = asked(healthy, learnt.model, tokens, TEXTS)
+    assert found.state == "broken"
+    assert_says(found, "a BOS that training had not")
+
+
+@pytest.mark.xdist_group("server-transformers")
+def test_a_list_of_other_models_is_no_hindrance(learnt, tmp_path):
+    """`transformers serve` lists what lies in the hub's cache, not what it serves."""
+    cached = tmp_path / "hub/hub/models--some--other"
+    snapshot = cached / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    shutil.copy(learnt.folder / "config.json", snapshot)
+    (cached / "refs").mkdir()
+    (cached / "refs/main").write_text("0" * 40)
+    with transformers(learnt.folder, tmp_path) as server:
+        with urllib.request.urlopen(f"{server.url}/models") as listed:
+            assert json.load(listed)["data"][0]["id"] == "some/other"
+        assert asked(server, learnt.model, learnt.tokens).state == "holds"
 
 
 @pytest.mark.xdist_group("server-vllm")
@@ -145,14 +165,7 @@ def test_an_adapter_beside_its_base_passes_by_its_own_name(learnt, tuned, tmp_pa
     options = ["--enable-lora", "--lora-modules", f"tuned={tmp_path / 'adapter'}"]
     with vllm(learnt.folder, tmp_path, *options) as server:
         by_name = {
-            name: ftlab.roundtrip(
-                tuned,
-                learnt.tokens,
-                ASKED,
-                served=server.url,
-                served_name=name,
-                tokens=24,
-            )["served"]
+            name: asked(server, tuned, learnt.tokens, served_name=name)
             for name in (None, "tuned", "another")
         }
     assert by_name["tuned"].state == "holds", by_name["tuned"].says

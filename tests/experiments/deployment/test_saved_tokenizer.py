@@ -7,7 +7,7 @@ import pytest
 
 import ftlab
 from tests.experiments.deployment.deployed import PROMPTS, merged
-from tests.servers import lesson
+from tests.servers.lesson import STOP
 
 
 def station(live, tokens, prompts=PROMPTS, **given):
@@ -65,4 +65,4 @@ def test_another_end(home, folder):
     other = copy.deepcopy(home.tokens)
     other.eos_token = "<pad>"
     outcome = station(home.live(), other, "How many legs", merged=folder)
-    assert outcome.says == f"its eos_token is {lesson.STOP!r}, not '<pad>'"
+    assert outcome.says == f"its eos_token is {STOP!r}, not '<pad>'"

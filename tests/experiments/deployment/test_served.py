@@ -13,7 +13,7 @@ from ftlab.experiments.deployment.outside import FewBits
 from ftlab.records.errors import BadValueError
 from tests.experiments.deployment.deployed import PROMPTS, base, edit, loaded, tuned
 from tests.experiments.deployment.small_server import Served, serving
-from tests.servers import lesson
+from tests.servers.lesson import STOP
 
 MANNERS = pytest.mark.parametrize("manner", ["ids", "texts", "bare"])
 
@@ -72,10 +72,7 @@ def test_another_end(home, whole, manner):
     other = copy.deepcopy(whole)
     other.generation_config.eos_token_id = 3
     outcome = asked(home, manner, Served(other, home.tokens))
-    assert (
-        f"ends its answer to 'What colour is the sky?' with {lesson.STOP}"
-        in outcome.says
-    )
+    assert f"ends its answer to 'What colour is the sky?' with {STOP}" in outcome.says
 
 
 def test_an_end_one_token_later(home, whole):

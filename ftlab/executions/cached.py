@@ -19,6 +19,7 @@ from ftlab.executions.side import (
     undisturbed,
     widened,
 )
+from ftlab.executions.stations import innermost
 from ftlab.records.difference import Born, Differences, Row
 from ftlab.records.handle import HandleStack
 
@@ -39,7 +40,7 @@ def cache(model: Any, batch: Mapping[str, Any]) -> Differences:
     NotApplicableError
         The model has no cache, or the batch no token ids.
     """
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner = innermost(model)
     given = _left_padded(batch)
     if getattr(getattr(inner, "config", None), "is_encoder_decoder", False):
         msg = "it decodes from an encoder's output, not from a prompt"

@@ -153,3 +153,10 @@ def base_from_folder(model: Any, folder: Path) -> Any:
             folder, dtype=weight.dtype, quantization_config=rounding
         )
     return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)
+
+
+def ends_of(model: Any) -> set[int]:
+    """Return the ids of the tokens that end a generation."""
+    config = getattr(innermost(model), "generation_config", None)
+    end = getattr(config, "eos_token_id", None)
+    return set(end if isinstance(end, list) else [end]) - {None}

@@ -24,6 +24,7 @@ import torch
 
 from ftlab.executions.pairs import evaluating
 from ftlab.executions.side import NotApplicableError, undisturbed
+from ftlab.executions.stations import ends_of, innermost
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -47,8 +48,7 @@ class CachedDecoding(Experiment):
     def run(self, live: Live) -> Outcome:
         """Decode two prompts of different length."""
         model, ids = live.model, live.ids()
-        inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-        if not hasattr(inner, "generate"):
+        if not hasattr(innermost(model), "generate"):
             msg = f"{type(model).__name__} has no generate()"
             raise NotApplicableError(msg)
         if live.has_encoder():
@@ -58,7 +58,7 @@ class CachedDecoding(Experiment):
         if not prompts:
             msg = "no row has two tokens"
             raise NotApplicableError(msg)
-        ends = live.stops()
+        ends = ends_of(model)
         prompts[-1] = prompts[-1][: max(2, len(prompts[-1]) // 2)]
         with (
             undisturbed(live.side()),

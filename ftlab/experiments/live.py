@@ -10,6 +10,7 @@ import torch
 from ftlab.executions.listening import heard_modules
 from ftlab.executions.pairs import Pair
 from ftlab.executions.side import NotApplicableError, Side
+from ftlab.executions.stations import innermost
 from ftlab.replay.capsules.rng import RngState
 
 FEW_BITS = {"Linear4bit", "Linear8bitLt"}
@@ -114,7 +115,9 @@ class Live:
 
     def is_causal(self) -> bool:
         """Say whether the model's class says that it reads from left to right."""
-        return _innermost(self.model).endswith(("ForCausalLM", "LMHeadModel"))
+        return type(innermost(self.model)).__name__.endswith(
+            ("ForCausalLM", "LMHeadModel")
+        )
 
     def refuse_others(self) -> None:
         """Leave out models whose class says that they do not predict the next token.
@@ -125,16 +128,10 @@ class Live:
             It is another class of transformers.
         """
         self.refuse_encoder()
-        name = _innermost(self.model)
+        name = type(innermost(self.model)).__name__
         if hasattr(self.model, "config") and not self.is_causal():
             msg = f"{name} does not predict the next token"
             raise NotApplicableError(msg)
-
-    def stops(self) -> set[int]:
-        """Return the ids of the tokens that end a generation."""
-        config = getattr(_inner(self.model), "generation_config", None)
-        end = getattr(config, "eos_token_id", None)
-        return set(end if isinstance(end, list) else [end]) - {None}
 
     def rows(self) -> int:
         """Return how many rows the batch has.
@@ -170,11 +167,3 @@ class Live:
             msg = f"logits are of {tuple(logits.shape[:2])} tokens, not the batch's"
             raise NotApplicableError(msg)
         return logits
-
-
-def _innermost(model: Any) -> str:
-    return type(_inner(model)).__name__
-
-
-def _inner(model: Any) -> Any:
-    return model.get_base_model() if hasattr(model, "get_base_model") else model

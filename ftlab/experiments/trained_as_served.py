@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.executions.side import NotApplicableError
+from ftlab.executions.stations import ends_of
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.probes.tokens.dataset_rows import TALKS
@@ -183,7 +184,7 @@ def _stops(live: Live) -> set[int]:
     """Return what stops a generation; a trainer adds the tokenizer's EOS to it."""
     own = getattr(text_tokenizer(live.tokenizer), "eos_token_id", None)
     adds = live.trainer is not None and hasattr(live.trainer, "processing_class")
-    return live.stops() | ({own} if adds and own is not None else set())
+    return ends_of(live.model) | ({own} if adds and own is not None else set())
 
 
 def _of_dataset(live: Live) -> Iterator[_Sample]:

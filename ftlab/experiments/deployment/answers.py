@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.pairs import evaluating
-from ftlab.executions.stations import innermost
+from ftlab.executions.stations import ends_of, innermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,13 @@ def answered(
     model: Any, prompts: Sequence[Sequence[int]], tokens: int
 ) -> tuple[Answer, ...]:
     """Answer prompts greedily; nothing for a model that does not generate."""
-    inner = innermost(model)
-    if not hasattr(inner, "generate"):
+    if not hasattr(innermost(model), "generate"):
         return ()
     with evaluating(model), torch.no_grad():
-        return tuple(_answer(model, inner, prompt, tokens) for prompt in prompts)
+        return tuple(_answer(model, prompt, tokens) for prompt in prompts)
 
 
-def _answer(model: Any, inner: Any, prompt: Sequence[int], tokens: int) -> Answer:
+def _answer(model: Any, prompt: Sequence[int], tokens: int) -> Answer:
     ids = torch.tensor([list(prompt)], device=next(model.parameters()).device)
     made = model.generate(
         input_ids=ids,
@@ -51,13 +50,7 @@ def _answer(model: Any, inner: Any, prompt: Sequence[int], tokens: int) -> Answe
         top_k=None,
     )
     new = tuple(made[0, len(prompt) :].tolist())
-    return Answer(new, bool(new) and new[-1] in ends_of(inner))
-
-
-def ends_of(model: Any) -> set[int]:
-    """Return the ids of the tokens that end a generation."""
-    end = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
-    return set(end if isinstance(end, list) else [end]) - {None}
+    return Answer(new, bool(new) and new[-1] in ends_of(model))
 
 
 def first_other(one: Answer, other: Answer) -> int:

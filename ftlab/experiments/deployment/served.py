@@ -30,8 +30,8 @@ import torch
 
 from ftlab.executions.pairs import evaluating
 from ftlab.executions.side import NotApplicableError
-from ftlab.executions.stations import innermost
-from ftlab.experiments.deployment.answers import answered, ends_of
+from ftlab.executions.stations import ends_of
+from ftlab.experiments.deployment.answers import answered
 from ftlab.experiments.deployment.client import Client, RefusedError, Reply
 from ftlab.experiments.deployment.outside import (
     OVER,
@@ -262,7 +262,7 @@ class _Judge:
         return float(one - other) <= 2 * OVER * floor
 
     def _text(self, tokens: Sequence[int]) -> str:
-        ends = ends_of(innermost(self._trip.model))
+        ends = ends_of(self._trip.model)
         kept = [token for token in tokens if token not in ends]
         text: str = self._trip.tokenizer.decode(kept, skip_special_tokens=True)
         return text.strip()

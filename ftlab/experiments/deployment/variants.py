@@ -58,12 +58,6 @@ def variants(model: Any) -> Iterator[Variant]:
             partial(_plain_rope, rotary),
             "Serve it with the rope_parameters of the live model's config.",
         )
-    if _untied(model):
-        yield Variant(
-            "with its head tied to the input embedding",
-            partial(_tied, model),
-            "Set tie_word_embeddings=False in the config that is served.",
-        )
 
 
 def _scaled(model: Any) -> Iterator[Variant]:
@@ -138,37 +132,6 @@ def _theta(config: Any) -> float:
     held = getattr(config, "rope_parameters", None) or {}
     theta = held.get("rope_theta") or getattr(config, "rope_theta", None)
     return float(theta or 10000.0)
-
-
-def _untied(model: Any) -> bool:
-    parts = [getattr(model, f"get_{side}_embeddings", None) for side in _SIDES]
-    if not all(parts):
-        return False
-    one, other = (getattr(part(), "weight", None) for part in parts if part)
-    return (
-        isinstance(one, torch.Tensor)
-        and isinstance(other, torch.Tensor)
-        and one is not other
-        and one.shape == other.shape
-        and not torch.equal(one, other)
-    )
-
-
-_SIDES = ("input", "output")
-
-
-@contextlib.contextmanager
-def _tied(model: Any) -> Iterator[None]:
-    head, entry = model.get_output_embeddings(), model.get_input_embeddings()
-
-    def instead(_module: Any, given: Any, _output: Any) -> Any:
-        return torch.nn.functional.linear(given[0], entry.weight)
-
-    handle = head.register_forward_hook(instead)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 NEAR = 0.1

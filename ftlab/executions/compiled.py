@@ -10,8 +10,9 @@ import contextlib
 import os
 import shutil
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -47,12 +48,12 @@ Autocast = Callable[[], AbstractContextManager[Any]]
 
 
 class _Part(NamedTuple):
-    """A module, and what it is called with."""
+    """A module, what it is called with, and whether it returns whole numbers."""
 
     name: str
     module: torch.nn.Module
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    given: tuple[tuple[Any, ...], Mapping[str, Any]]
+    chooses: bool = False
 
 
 def is_compiled(model: torch.nn.Module) -> bool:
@@ -96,15 +97,15 @@ def compiled(
             settings = {"backend": "aot_eager"}
         compiling, model = _compiling(settings), undropped(copied(model)).train()
         quick = compiling(model)
-    whole = _Part("", model, (), batch)
+    whole = _Part("", model, ((), batch))
     with undisturbed(Side(model, batch, lambda: None)) as start:
         runs = _Runs(start, autocast)
         runs.settle(whole)
         rows = runs.rows(whole, quick)
         worst = _worst(rows)
         first = None if worst is None else runs.first(whole, compiling)
-        if worst and first is None and (chooser := runs.chooser(whole)):
-            notes.append(f"{chooser} may choose otherwise, by rounding alone")
+        if worst and first is None and runs.chooses(whole):
+            notes.append("a module may choose otherwise, by rounding alone")
             worst = None
     found = () if worst is None else (_born(*(first or (worst.module, worst))),)
     of_outputs = [row.carried for row in rows if row.kind == "out"]
@@ -154,52 +155,36 @@ class _Runs:
 
     def first(self, part: _Part, compiling: Compile) -> tuple[str, Row] | None:
         """Return the innermost module that differs alone, and its first difference."""
-        for inner in self._inner(part):
+        for inner in self._called(part, _children(part.module, part.name)):
             worst = _worst(self.rows(inner, compiling(inner.module)))
             if worst is not None:
                 found = self.first(inner, compiling)
                 return found or (shared_name(inner.name), worst)
         return None
 
-    def chooser(self, whole: _Part) -> str:
-        """Name a module that returns whole numbers, such as chosen experts."""
-        found: list[str] = []
+    def chooses(self, whole: _Part) -> bool:
+        """Say whether a module returns whole numbers, such as chosen experts."""
+        inner = list(whole.module.named_modules())[1:]
+        return any(part.chooses for part in self._called(whole, inner))
 
-        def look(name: str, _given: Any, output: Any) -> None:
-            tensors = _tensors(output, "out").values()
-            if any(not t.is_floating_point() and t.numel() > 1 for t in tensors):
-                found.append(name)
-
-        self._heard(whole, look, list(whole.module.named_modules())[1:])
-        return shared_name(found[0]) if found else ""
-
-    def _inner(self, part: _Part) -> list[_Part]:
-        """Return the modules directly below, in the order in which they are called."""
+    def _called(
+        self, part: _Part, modules: Iterable[tuple[str, torch.nn.Module]]
+    ) -> list[_Part]:
+        """Return the modules that a part calls, in order, with what they are given."""
         found: dict[str, _Part] = {}
-        modules = dict(_children(part.module, part.name))
-
-        def note(name: str, given: Any, _output: Any) -> None:
-            found.setdefault(name, _Part(name, modules[name], *_own(given, [])))
-
-        self._heard(part, note, list(modules.items()))
-        return list(found.values())
-
-    def _heard(
-        self,
-        part: _Part,
-        hear: Callable[[str, Any, Any], None],
-        modules: list[tuple[str, torch.nn.Module]],
-    ) -> None:
-        """Execute a part; tell what modules were given and return."""
         handles = HandleStack()
 
         def attach() -> None:
             for name, module in modules:
 
                 def hook(
-                    _m: Any, args: Any, kwargs: Any, out: Any, n: str = name
+                    m: Any, args: Any, kwargs: Any, out: Any, n: str = name
                 ) -> None:
-                    hear(n, (args, kwargs), out)
+                    chooses = any(
+                        not t.is_floating_point() and t.numel() > 1
+                        for t in _tensors(out).values()
+                    )
+                    found.setdefault(n, _Part(n, m, _own((args, kwargs)), chooses))
 
                 handles.add(module.register_forward_hook(hook, with_kwargs=True))
 
@@ -207,6 +192,7 @@ class _Runs:
             self._executed(part, part.module, first=attach)
         finally:
             handles.remove()
+        return list(found.values())
 
     def _executed(
         self,
@@ -231,46 +217,34 @@ class _Runs:
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             if wide:
                 stack.enter_context(widened(part.module))
-            leaves: list[tuple[str, torch.Tensor]] = []
-            args, kwargs = _own((part.args, dict(part.kwargs)), leaves)
+            args, kwargs = _own(part.given)
             stack.enter_context(torch.enable_grad())
             with self._autocast():
                 output = call(*args, **kwargs)
-            found = _tensors(output, "out")
+            found = _tensors(output)
             total = loss_of(output)
             if total is None:
                 total = sum(map(_weighted, found.values()), torch.zeros(()))
             if total.requires_grad:
                 backward_within_modes(total)
-            found |= {
-                Place("", 0, "in", n): t.grad for n, t in leaves if t.grad is not None
-            }
             found |= {of_weight(n): g for n, g in weight_gradients(part.module)}
             return {place: value.detach().clone() for place, value in found.items()}
 
 
-def _tensors(value: Any, kind: Any) -> Tensors:
+def _tensors(value: Any) -> Tensors:
     found: Tensors = {}
 
     def note(path: str, tensor: torch.Tensor) -> torch.Tensor:
-        found[Place("", 0, kind, path.removeprefix("."))] = tensor
+        found[Place("", 0, "out", path.removeprefix("."))] = tensor
         return tensor
 
     changed(value, note)
     return found
 
 
-def _own(given: Any, leaves: list[tuple[str, torch.Tensor]]) -> Any:
-    """Return arguments of its own for a call: leaves for gradients, and no cache."""
-
-    def own(path: str, tensor: torch.Tensor) -> torch.Tensor:
-        copy = tensor.detach().clone()
-        if not tensor.requires_grad:
-            return copy
-        leaves.append((path.removeprefix("."), copy.requires_grad_()))
-        return copy.clone()  # which may be written to
-
-    args, kwargs = changed(given, own)
+def _own(given: Any) -> Any:
+    """Return arguments of its own for a call, without a cache that it would fill."""
+    args, kwargs = changed(given, lambda _path, tensor: tensor.detach().clone())
     cached = {key for key, value in kwargs.items() if hasattr(value, "get_seq_length")}
     return args, {key: None if key in cached else kwargs[key] for key in kwargs}
 
@@ -295,20 +269,11 @@ def _row(
     a, w = eager.reshape(shape), wide.reshape(shape)
     b = torch.full_like(a, torch.inf) if other is None else other.reshape(shape)
     distance = apart(a, b)
-    share, ratio = distance / size(a).clamp(min=1e-30), over_floor(distance, a, w)
-    name = ".".join(filter(None, (part.name, place.module)))
-    phase: Phase = "forward" if place.kind == "out" else "backward"
-    far = float(ratio.max())
-    return Row(
-        shared_name(name),
-        0,
-        place.kind,
-        place.path,
-        phase,
-        far,
-        far,
-        float(share.max()),
-    )
+    share = float((distance / size(a).clamp(min=1e-30)).max())
+    far = float(over_floor(distance, a, w).max())
+    name = shared_name(".".join(filter(None, (part.name, place.module))))
+    phase = "forward" if place.kind == "out" else "backward"
+    return Row(name, 0, place.kind, place.path, phase, far, far, share)
 
 
 def _worst(rows: list[Row]) -> Row | None:
@@ -319,14 +284,11 @@ def _worst(rows: list[Row]) -> Row | None:
 
 
 def _born(module: str, row: Row) -> Born:
-    path = f" ({row.path})" if row.path else ""
-    said = {
-        "out": f"what it returns{path}",
-        "in": f"the gradient of what it is given{path}",
-        "weight": f"the gradient of its {row.path}",
-    }[row.kind]
-    nowhere = np.zeros((0, 2), np.int64)
+    said = f"the gradient of its {row.path}"
+    if row.kind == "out":
+        said = "what it returns" + (f" ({row.path})" if row.path else "")
     phase: Phase = "forward" if row.kind == "out" else "backward"
+    nowhere = np.zeros((0, 2), np.int64)
     return Born(module, phase, said, row.carried, row.relative, nowhere)
 
 
@@ -345,13 +307,8 @@ def _children(
 def _compiling(settings: Mapping[str, Any]) -> Compile:
     """Return what compiles a module, beside what others have compiled of its class."""
     alone = "isolate_recompiles" in signature(torch.compile).parameters
-    given: dict[str, Any] = {"isolate_recompiles": True} if alone else {}
-    given |= settings
-
-    def compiling(module: torch.nn.Module) -> Any:
-        return torch.compile(module, **given)
-
-    return compiling
+    more: dict[str, Any] = {"isolate_recompiles": True} if alone else {}
+    return partial(torch.compile, **settings, **more)
 
 
 def _has_toolchain(model: torch.nn.Module) -> bool:

@@ -74,7 +74,15 @@ class Resumed(Experiment):
         if not optimizers:
             msg = "there is no optimizer; pass optimizer="
             raise NotApplicableError(msg)
-        model, scheduler = live.model, _scheduler(live)
+        kept = [SideState(each) for each in optimizers]
+        try:
+            return self._resumed(live, optimizers, _scheduler(live))
+        finally:
+            for each in kept:  # a new schedule sets rates
+                each.restore()
+
+    def _resumed(self, live: Live, optimizers: list[Any], scheduler: Any) -> Outcome:
+        model = live.model
         with tempfile.TemporaryDirectory() as folder, training(model):
             start, before = Start([live.side()]), _trained(model)
             others = [*optimizers, *([] if scheduler is None else [scheduler])]
@@ -140,6 +148,7 @@ def _scheduler(live: Live) -> Any:
     if getattr(trainer.args, "save_only_model", False):
         msg = "save_only_model=True: nothing of the step is saved"
         raise NotApplicableError(msg)
+    trainer.optimizer = live.optimizers[0]  # which prove has made, and forgets
     if getattr(trainer, "lr_scheduler", None) is None:
         trainer.create_scheduler(SCHEDULED, trainer.optimizer)
     needs_metrics = hasattr(trainer.lr_scheduler, "patience")

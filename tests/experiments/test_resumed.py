@@ -90,6 +90,15 @@ def test_a_trainer_goes_on_after_loading(settings):
     assert outcome.says == "12 weights go on as if nothing had been"
 
 
+def test_it_leaves_the_optimizer_to_those_before_and_after_it():
+    each = trainer(warmup_steps=5)
+    names = ["update-rule", "resumed", "update-rule", "resumed"]
+    proof = ftlab.prove(each, only=names)
+    assert [outcome.state for outcome in proof] == ["holds"] * 4
+    assert proof[0].says == proof[2].says
+    assert (each.optimizer, each.lr_scheduler) == (None, None)
+
+
 @pytest.mark.parametrize("kind", ["linear", "reduce_lr_on_plateau"])
 def test_a_trainer_of_all_weights_that_has_trained_goes_on(kind):
     settings = {"lr_scheduler_type": kind, "eval_strategy": "steps", "eval_steps": 1}

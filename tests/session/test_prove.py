@@ -89,6 +89,7 @@ def _trained(make, check):
     if check:
         proof = ftlab.prove(each)
         assert proof.ok, proof
+        assert proof["resumed"].state == "holds"
         assert (_traces(each), hooks(each.model)) == before
     each.train()
     losses = [entry["loss"] for entry in each.state.log_history if "loss" in entry]

@@ -114,8 +114,21 @@ def test_a_buffer_that_is_not_kept_is_lost():
     assert named(tried("saved-model", model, padded()))[0] == "model.rotary_emb"
 
 
-def test_rows_that_were_added_to_the_embedding_are_not_lost_silently(from_folder):
+def test_rows_that_were_added_to_the_embedding_are_in_the_files(from_folder):
     model = from_folder()
     model.resize_token_embeddings(136)
-    outcome = tried("saved-model", model, padded())
-    assert outcome.state != "holds"
+    model.get_input_embeddings().weight.data[128:] += 0.1  # as if they were trained
+    batch = padded()
+    batch["input_ids"][0, -1] = 130
+    assert tried("saved-model", model, batch).state == "holds"
+
+
+def test_rows_that_were_added_and_not_saved(from_folder):
+    model = from_folder()
+    model.resize_token_embeddings(136)
+    model.get_input_embeddings().weight.data[128:] += 0.1
+    save = model.save_pretrained
+    model.save_pretrained = lambda folder: save(folder, save_embedding_layers=False)
+    batch = padded()
+    batch["input_ids"][0, -1] = 130
+    assert named(tried("saved-model", model, batch))[0] == "model.embed_tokens"

@@ -1,5 +1,6 @@
 """Fixtures of tests that ask real model servers."""
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ def learnt(tmp_path_factory):
     model = lesson.model(tokens)
     folder = tmp_path_factory.mktemp("learnt") / "model"
     return Learnt(model, tokens, lesson.save(folder, model, tokens))
+
+
+@pytest.fixture(scope="session")
+def tuned(learnt):
+    """The model in hand with an adapter that has learnt other answers."""
+    return lesson.adapter(copy.deepcopy(learnt.model), learnt.tokens)
 
 
 @pytest.fixture(

@@ -18,6 +18,15 @@ import convert_hf_to_gguf
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: "gpt-2"
 convert_hf_to_gguf.main()
 """
+LORA_TO_GGUF = """
+import sys
+source = sys.argv.pop(1)
+sys.path[:0] = [source, source + "/gguf-py"]
+import runpy
+
+sys.argv[0] = source + "/convert_lora_to_gguf.py"
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 TO_CTRANSLATE2 = """
 import sys
 from ctranslate2.converters import TransformersConverter
@@ -26,11 +35,20 @@ TransformersConverter(sys.argv[1]).convert(sys.argv[2])
 """
 
 
-def to_gguf(folder: Path, file: Path) -> Path:
-    """Write a GGUF file of float32 with the converter of llama.cpp."""
-    source = environment("llama-cpp") / "source/vendor/llama.cpp"
-    options = ["--outfile", file, "--outtype", "f32"]
-    return _run(sys.executable, TO_GGUF, [source, folder, *options], file)
+def to_gguf(folder: Path, file: Path, precision: str = "f32") -> Path:
+    """Write a GGUF file with the converter of llama.cpp."""
+    options = ["--outfile", file, "--outtype", precision]
+    return _run(sys.executable, TO_GGUF, [_llama_cpp(), folder, *options], file)
+
+
+def lora_to_gguf(folder: Path, base: Path, file: Path) -> Path:
+    """Write a GGUF file of an adapter of PEFT with the converter of llama.cpp."""
+    options = ["--base", base, "--outfile", file]
+    return _run(sys.executable, LORA_TO_GGUF, [_llama_cpp(), folder, *options], file)
+
+
+def _llama_cpp() -> Path:
+    return environment("llama-cpp") / "source/vendor/llama.cpp"
 
 
 def to_ctranslate2(folder: Path, made: Path) -> Path:

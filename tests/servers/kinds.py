@@ -62,15 +62,17 @@ def llama_cpp_python(folder: Path, work: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def llama_server(folder: Path, work: Path) -> Iterator[Server]:
+def llama_server(
+    folder: Path, work: Path, *options: str, precision: str = "f32"
+) -> Iterator[Server]:
     """Run llama.cpp's own server."""
-    port = free_port()
+    port, file = free_port(), to_gguf(folder, work / "model.gguf", precision)
     command = [
         environment("llama-cpp") / "build/bin/llama-server",
-        *("--model", to_gguf(folder, work / "model.gguf"), "--alias", NAME),
+        *("--model", file, "--alias", NAME),
         *("--host", HERE, "--port", port, "--ctx-size", CONTEXT, "--threads", 1),
         *("--cache-type-k", "f32", "--cache-type-v", "f32"),
-        *("--flash-attn", "off", "--parallel", 1, "--no-warmup"),
+        *("--flash-attn", "off", "--parallel", 1, "--no-warmup", *options),
     ]
     with started(command, work / "log", f"http://{HERE}:{port}/health") as process:
         yield Server(f"http://{HERE}:{port}/v1", NAME, process.pid)

@@ -84,15 +84,14 @@ def model(tokens: Any, seed: int = 0, steps: int = 150, **settings: Any) -> Any:
     return taught(made, tokens, CHATS, steps)
 
 
-def adapter(base: Any, tokens: Any, seed: int = 1) -> Any:
+def adapter(base: Any, tokens: Any, seed: int = 1, **settings: Any) -> Any:
     """Put LoRA on a model, and teach it other answers to the same questions."""
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(seed)
     projections = ["q_proj", "v_proj", "up_proj", "down_proj"]
-    config = LoraConfig(
-        r=8, lora_alpha=16, target_modules=projections, task_type="CAUSAL_LM"
-    )
+    shape = {"r": 8, "lora_alpha": 16, "target_modules": projections}
+    config = LoraConfig(task_type="CAUSAL_LM", **(shape | settings))
     return taught(get_peft_model(base, config), tokens, OTHERS, 100)
 
 

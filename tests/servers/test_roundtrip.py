@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 import shutil
 import urllib.request
 from collections.abc import Callable
@@ -11,30 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
-import ftlab
 from tests.servers import lesson, planted
-from tests.servers.kinds import KINDS, transformers, vllm
-from tests.servers.lesson import CHATS, messages
+from tests.servers.asking import ASKED, TEXTS, asked, assert_says, served
+from tests.servers.kinds import KINDS, transformers
 
 pytestmark = pytest.mark.servers
-ASKED = [messages(question) for question, _ in CHATS]
-TEXTS = ["The sky is blue", "An elephant"]
-
-
-def served(kind, work, folder, model, tokens, prompts=ASKED, **options):
-    """Serve a folder and hold the server against the model in hand."""
-    room = work / "room"
-    room.mkdir(parents=True)
-    with KINDS[kind].serve(folder, room) as server:
-        return asked(server, model, tokens, prompts, **options)
-
-
-def asked(server, model, tokens, prompts=ASKED, **options):
-    """Hold a server against the model in hand."""
-    (found,) = ftlab.roundtrip(
-        model, tokens, prompts, served=server.url, only="served", tokens=24, **options
-    )
-    return found
 
 
 class Fault(NamedTuple):
@@ -78,12 +58,6 @@ FAULTS = {
     "other-weights": Fault(other_weights, "log-probabilities differ", None),
     "other-roles": Fault(planted.other_roles, "another chat template", None),
 }
-
-
-@pytest.fixture(scope="session")
-def tuned(learnt):
-    """The model in hand with an adapter that has learnt other answers."""
-    return lesson.adapter(copy.deepcopy(learnt.model), learnt.tokens)
 
 
 def test_the_model_in_hand_passes(kind, healthy, learnt):
@@ -157,21 +131,3 @@ def test_a_list_of_other_models_is_no_hindrance(learnt, tmp_path):
         with urllib.request.urlopen(f"{server.url}/models") as listed:
             assert json.load(listed)["data"][0]["id"] == "some/other"
         assert asked(server, learnt.model, learnt.tokens).state == "holds"
-
-
-@pytest.mark.xdist_group("server-vllm")
-def test_an_adapter_beside_its_base_passes_by_its_own_name(learnt, tuned, tmp_path):
-    tuned.save_pretrained(tmp_path / "adapter")
-    options = ["--enable-lora", "--lora-modules", f"tuned={tmp_path / 'adapter'}"]
-    with vllm(learnt.folder, tmp_path, *options) as server:
-        by_name = {
-            name: asked(server, tuned, learnt.tokens, served_name=name)
-            for name in (None, "tuned", "another")
-        }
-    assert by_name["tuned"].state == "holds", by_name["tuned"].says
-    assert_says(by_name[None], "answers as the live model without its adapter")
-    assert_says(by_name["another"], "the server refuses a prompt: 404")
-
-
-def assert_says(found, words):
-    assert re.search(words, found.says), found.says

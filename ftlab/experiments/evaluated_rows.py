@@ -34,6 +34,7 @@ class EvaluatedRows(Experiment):
 
     code = "EXP020"
     name = "evaluated-rows"
+    cheap = True
     relation = "evaluation gives the loss of training on the same rows"
     cause = "Evaluation computes another loss than training."
     fix = "Let training and evaluation compute the loss in one place."

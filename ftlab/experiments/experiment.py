@@ -25,6 +25,8 @@ class Relation:
         What it means if it does not, and what to do.
     default
         Whether it is tried without being asked for by name.
+    cheap
+        Whether it costs a few forwards at most.
     """
 
     code: ClassVar[str]
@@ -33,6 +35,7 @@ class Relation:
     cause: ClassVar[str]
     fix: ClassVar[str]
     default: ClassVar[bool] = True
+    cheap: ClassVar[bool] = False
 
     def outcome(self, state: State, says: str, **more: Any) -> Outcome:
         """Return how it came out."""

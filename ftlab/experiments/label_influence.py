@@ -40,6 +40,7 @@ class LabelInfluence(Experiment):
 
     code = "EXP006"
     name = "label-influence"
+    cheap = True
     relation = "padding, later tokens and masked labels change nothing; labels do"
     cause = "Attention or the loss reads what it must not, or leaves out what it must."
     fix = (

@@ -46,6 +46,7 @@ class ReportedLoss(Experiment):
 
     code = "EXP005"
     name = "reported-loss"
+    cheap = True
     relation = "the loss is the mean cross entropy over the labels that are trained on"
     cause = "The loss is computed by another formula than that of a language model."
     fix = (

@@ -86,6 +86,7 @@ class TrainedAsServed(Experiment):
 
     code = "EXP017"
     name = "trained-as-served"
+    cheap = True
     relation = "what is served before an answer was trained before it, and ends it"
     cause = "Training data and generation are not written by the same template."
     fix = (

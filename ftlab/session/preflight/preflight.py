@@ -6,10 +6,12 @@ from typing import Any
 
 import torch
 
+from ftlab.records.checklist import in_order
 from ftlab.records.errors import BadValueError
 from ftlab.session.preflight.dry_run import STEPS
 from ftlab.session.preflight.given import Given, target_of
 from ftlab.session.preflight.looking import look
+from ftlab.session.preflight.relation_items import relation_items
 from ftlab.views.findings.checklist import Checklist
 
 
@@ -30,6 +32,7 @@ def preflight(
     adapter: str | Path | None = None,
     trained_in: Any = None,
     dry_steps: int = STEPS,
+    prove: bool = False,
 ) -> Checklist:
     """Check a fine-tune in seven layers before it begins.
 
@@ -64,6 +67,9 @@ def preflight(
     dry_steps
         How many steps are tried: 0, 1 or 2. With 2, a loop's own ``step`` that moves a
         ``scheduler`` is tried a third time, for the order of its calls.
+    prove
+        Try what must hold in every right set-up too, as far as it costs a few forwards:
+        `ftlab.prove` tries all of it.
 
     Returns
     -------
@@ -133,7 +139,10 @@ exhaust: its items cannot be read again. Pass the DataLoader, or a list.
     if dry_steps not in range(STEPS + 1):
         msg = f"dry_steps={dry_steps!r}; allowed are 0, 1 and 2."
         raise BadValueError(msg)
-    return Checklist(look(given, dry_steps), title=f"Preflight of {_name(given)}")
+    items = look(given, dry_steps)
+    if prove:
+        items = in_order([*items, *relation_items(given)])
+    return Checklist(items, title=f"Preflight of {_name(given)}")
 
 
 def _name(given: Given) -> str:

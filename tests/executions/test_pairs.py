@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from ftlab.executions.between import BETWEEN, pair_between
+from ftlab.executions.pairs import evaluating
 from ftlab.records.errors import BadValueError
 from tests.executions.sides import Small, llama, padded
-from tests.models import tiny_lora
+from tests.models import tiny_4bit, tiny_lora
 
 
 def settings(model):
@@ -100,3 +101,15 @@ def test_what_does_not_apply_says_why(between, batch, why):
         BadValueError, match=f"between='{between}' does not apply: {why}"
     ):
         pair_between(Small(), batch, between)
+
+
+def test_an_evaluation_leaves_weights_of_4_bits_as_they_lie(tmp_path):
+    model = tiny_4bit(tmp_path)
+    layers = [m for m in model.modules() if hasattr(m, "support_avx512bf16_for_cpu")]
+    for layer in layers:
+        layer.support_avx512bf16_for_cpu = True
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    with evaluating(model), torch.no_grad():
+        model(torch.tensor([[1, 2, 3]]))
+    assert all(layer.support_avx512bf16_for_cpu for layer in layers)
+    assert all(torch.equal(t, before[n]) for n, t in model.state_dict().items())

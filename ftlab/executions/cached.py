@@ -65,7 +65,7 @@ def cache(model: Any, batch: Mapping[str, Any]) -> Differences:
             steps = _heard(model, given, _lengths(given["input_ids"].shape[1]))
     real = given["attention_mask"].cpu() != 0
     tokens = real.nonzero().numpy().astype(np.int64)
-    rows, born = _compared(plain, whole, steps, real)
+    rows, born = _compared((plain, whole, steps), real, tokens)
     if not rows:
         msg = "no module returns one value for each token"
         raise NotApplicableError(msg)
@@ -80,27 +80,23 @@ def cache(model: Any, batch: Mapping[str, Any]) -> Differences:
 
 
 def _compared(
-    plain: Outputs, whole: Outputs, steps: Outputs, real: torch.Tensor
+    outputs: tuple[Outputs, Outputs, Outputs], real: torch.Tensor, tokens: Any
 ) -> tuple[list[Row], list[Born]]:
     """Measure each module's outputs, and list those that differ, in order."""
     rows: list[Row] = []
     born: list[Born] = []
-    for name, value in whole.items():
-        other, narrow = steps.get(name), plain.get(name)
-        if other is None or narrow is None or other.shape != value.shape:
+    for name in outputs[1]:
+        found = [each[name].cpu() for each in outputs if name in each]
+        if [each.shape[:2] for each in found] != [real.shape] * 3:
             continue
-        if value.shape[:2] != real.shape:
-            continue
-        a, wide, b = (each.cpu()[real].flatten(1) for each in (narrow, value, other))
-        distance = apart(wide, b)
-        ratio = over_floor(distance, a, wide)
-        far, share = (
-            float(ratio.max()),
-            float((distance / size(wide).clamp(min=1e-30)).max()),
-        )
+        narrow, wide, steps = (each[real].flatten(1) for each in found)
+        distance = apart(wide, steps)
+        ratio = over_floor(distance, narrow, wide)
+        share = float((distance / size(wide).clamp(min=1e-30)).max())
+        far = float(ratio.max())
         rows.append(Row(name, 0, "out", "", "forward", far, far, share))
         if far > TOLD:
-            beyond = real.nonzero().numpy().astype(np.int64)[(ratio > TOLD).numpy()]
+            beyond = tokens[(ratio > TOLD).numpy()]
             born.append(Born(name, "forward", "what it returns", far, share, beyond))
     return rows, born
 

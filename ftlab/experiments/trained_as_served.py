@@ -98,7 +98,7 @@ class TrainedAsServed(Experiment):
         """Render conversations up to their answers."""
         tokenizer = text_tokenizer(live.tokenizer)
         if not any(
-            getattr(t, "chat_template", None) for t in (live.tokenizer, tokenizer)
+            getattr(t, "chat_template", "") for t in (live.tokenizer, tokenizer)
         ):
             msg = "there is no tokenizer with a chat template; pass tokenizer="
             raise NotApplicableError(msg)
@@ -124,9 +124,7 @@ class TrainedAsServed(Experiment):
             if len(known) - len(certain) > len(whole) // 2:  # the text merges with it
                 certain = known
         if not certain:
-            why = (
-                "the template writes the day" if dated else "their own texts may do it"
-            )
+            why = "the template writes the day" if dated else "by their texts, perhaps"
             says = f"{len(apart)} of {len(whole)} conversations differ, but {why}"
             return self.outcome("cannot be decided", says)
         first = certain[0]
@@ -165,8 +163,7 @@ class TrainedAsServed(Experiment):
             f"{len(unended)} of {len(taught)} trained answers do not hold what stops a "
             f"generation, {heeded}; most end with {end}",
             cause="What ends the trained answers is not what a generation stops at.",
-            fix="Train the end of the answers, and name it in "
-            "generation_config.eos_token_id.",
+            fix="Train the end of answers, and name it in the generation config.",
             places=(Place("config", "generation_config.eos_token_id"),),
             evidence={"without an end": len(unended), "answers": len(taught)},
         )
@@ -230,11 +227,9 @@ def _served(
     settings = dict(row.get("chat_template_kwargs") or {})
     if isinstance(row.get("tools"), list):
         settings["tools"] = row["tools"]
-    before = talk[: answers[-1]]
+    settings["add_generation_prompt"] = True
     try:
-        made = of_messages(
-            live.tokenizer, before, add_generation_prompt=True, **settings
-        )
+        made = of_messages(live.tokenizer, talk[: answers[-1]], **settings)
     except BadValueError:
         return None
     return made.rows[0].ids
@@ -253,13 +248,9 @@ def _of_batch(live: Live) -> Iterator[_Sample]:
             continue
         if said[0].role not in ROLES[:2] or not {t.role for t in said} <= {*ROLES}:
             continue
-        decoded = (
-            text_tokenizer(tokenizer).decode(row.ids[t.start : t.end]) for t in said
-        )
-        talk = [
-            {"role": turn.role, "content": text}
-            for turn, text in zip(said, decoded, strict=True)
-        ]
+        decode = text_tokenizer(tokenizer).decode
+        ids = row.ids
+        talk = [{"role": t.role, "content": decode(ids[t.start : t.end])} for t in said]
         served = _served(live, talk, {})
         if served is not None:
             ids, labelled = _real(row)
@@ -270,17 +261,14 @@ def _answer_start(row: TokenRow) -> int:
     """Return where the last answer is opened, counted without padding."""
     answers = [turn for turn in row.turns if turn.role == "assistant"]
     first = next(t for t in answers if t.message == answers[-1].message)
-    hidden = (
-        0 if row.attention is None else int((row.attention[: first.start] == 0).sum())
-    )
-    return first.start - hidden
+    return int(_seen(row)[: first.start].sum())
 
 
 def _real(row: TokenRow) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return a row's ids without padding, and which of them are trained."""
+    return row.ids[_seen(row)], row.trained[_seen(row)]
+
+
+def _seen(row: TokenRow) -> NDArray[np.bool_]:
     real = np.ones(len(row.ids), dtype=bool)
-    if row.attention is not None:
-        real = row.attention != 0
-    elif row.segments is not None:
-        real = row.segments >= 0
-    return row.ids[real], row.trained[real]
+    return real if row.segments is None else row.segments >= 0

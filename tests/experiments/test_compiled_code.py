@@ -18,7 +18,7 @@ from tests.experiments.set_ups import (
     padded,
     tried,
 )
-from tests.session.scenarios import trainer
+from tests.session.scenarios import compiled as compiled_loop, feed, trainer
 
 MLP = "model.layers.1.mlp"
 
@@ -64,6 +64,22 @@ def test_a_compiled_copy_gives_what_the_model_gives(make):
     assert found.equal, found.born
     assert any(row.kind == "weight" for row in found.rows)
     assert torch.equal(torch.get_rng_state(), dice)
+
+
+def test_a_compiled_loop_trains_on_as_if_nothing_had_been():
+    def losses(look):
+        torch.compiler.reset()
+        loop = compiled_loop()
+        made = [loop.step(batch).item() for batch in feed()[:2]]
+        if look:
+            assert compiled(loop.model, feed()[2], backend="aot_eager").equal
+            model = torch.compile(loop.model, backend="aot_eager")
+            found = tried("compiled", model, feed()[2], optimizer=loop.optimizer)
+            assert found.state == "holds"
+        with torch.compiler.set_stance("fail_on_recompile"):
+            return made + [loop.step(batch).item() for batch in feed()[2:]]
+
+    assert losses(True) == losses(False)
 
 
 @pytest.mark.slow

@@ -235,7 +235,7 @@ def test_answers_without_the_end_that_stops_are_told(make, end):
     outcome = asked(make())
     assert named(outcome) == END
     assert outcome.says.startswith("6 of 6 trained answers do not hold what stops")
-    assert outcome.fix.startswith("Train the end of the answers")
+    assert outcome.fix.startswith("Train the end of answers")
     assert end is None or outcome.says.endswith(f"most end with {end}")
 
 

@@ -68,9 +68,9 @@ class Replaced(torch.autograd.Function):
 
     @staticmethod
     def forward(*given: Any) -> Any:
-        """Return the value."""
+        """Return the value, as a tensor of its own: several uses may be given it."""
         _context, _tensor, (value,) = given
-        return value
+        return value.detach()
 
     @staticmethod
     def backward(*given: Any) -> Any:

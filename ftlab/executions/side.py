@@ -236,7 +236,10 @@ class Start:
         ]
         self._samples = [(p, sample(p)) for p in trained]
         modules = [each for m in models.values() for each in m.modules()]
-        self._kept = [SideState(each) for each in modules]
+        weights = [p for m in models.values() for p in m.parameters()]
+        # weights of few bits have attributes too, which a first call takes over
+        owners: list[Any] = [*modules, *(each for each in weights if vars(each))]
+        self._kept = [SideState(each) for each in owners]
         self._buffers = [
             KeptTensor("", buffer, copied=True)
             for each in modules

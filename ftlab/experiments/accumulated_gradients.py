@@ -10,7 +10,8 @@ than those of long ones, and the loss depends on how rows fall into micro-batche
 
 ## When it does not apply
 Loops of one's own (how they accumulate is not known), trainers that accumulate nothing,
-batches with fewer rows than micro-batches or without labels.
+batches with fewer rows than micro-batches or without labels, AdaLoRA, whose regulariser
+counts once for each micro-batch.
 
 ## What to try
 Divide by the labels of all micro-batches together: ``num_items_in_batch`` in
@@ -103,6 +104,10 @@ def in_parts(
         The batch has not so many rows, or not enough labels.
     """
     rows, labels = live.rows(), live.batch.get("labels")
+    configs = getattr(live.model, "peft_config", {}).values()
+    if any(getattr(each, "orth_reg_weight", 0) for each in configs):
+        msg = "its adapter adds a term to the loss of each part, whatever is in it"
+        raise NotApplicableError(msg)
     if rows < count:
         msg = f"the batch has {rows} rows for {count} parts of it"
         raise NotApplicableError(msg)

@@ -19,12 +19,12 @@ Load the base that ``adapter_config.json`` names, and freeze it.
 - peft, `PeftModel.disable_adapter`
 """
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from ftlab.executions.pairs import Pair, adapter, evaluating
 from ftlab.executions.side import NotApplicableError
-from ftlab.executions.stations import base_from_folder
+from ftlab.executions.stations import base_folder, base_from_folder
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.outcome import Outcome
@@ -45,10 +45,8 @@ class AdapterOff(Experiment):
         if not hasattr(model, "disable_adapter"):
             msg = f"{type(model).__name__} is no PeftModel"
             raise NotApplicableError(msg)
-        folder = Path(
-            str(getattr(getattr(model, "config", None), "_name_or_path", "") or "-")
-        )
-        if folder.is_dir():
+        folder = base_folder(model)
+        if folder is not None:
             base = base_from_folder(model, folder)
 
             def off() -> Any:
@@ -61,7 +59,9 @@ class AdapterOff(Experiment):
         if not _is_fresh(model):
             msg = "the adapter is trained, and the folder of its base is not here"
             raise NotApplicableError(msg)
-        return self.compared(live.of(adapter(model, live.batch)))
+        # a magnitude is computed of the weights, and rounded
+        pair = live.of(adapter(model, live.batch))
+        return self.compared(replace(pair, backward=False, rewritten=True))
 
 
 def _is_fresh(model: Any) -> bool:

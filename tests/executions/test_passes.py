@@ -119,3 +119,27 @@ def test_the_larger_of_two_distances_counts(tape):
     before = one.values.apart[out("a")].clone()
     one.values.raise_to(Beside(tape, MEETING).values)
     assert one.values.apart[out("a")] == before
+
+
+class Fan(nn.Module):
+    """Hands one tensor to several layers, as attention does."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = doubling("a", "b", "c")
+
+    def forward(self, x):
+        x = x * 1
+        return sum(k * layer(x) for k, layer in enumerate(self.layers, 1))
+
+
+def test_a_tensor_that_several_are_given_has_a_gradient_of_each(spool):
+    whole = Tape(spool)
+    run(Fan(), Recording(whole))
+    beside = Beside(whole, MEETING, put=whole)
+    run(Fan(), beside)
+    apart = {
+        place: value.max().item() for place, value in beside.gradients.apart.items()
+    }
+    assert len([place for place in apart if place.kind == "in"]) >= 3
+    assert max(apart.values()) == 0

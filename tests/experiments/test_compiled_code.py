@@ -47,6 +47,7 @@ def with_batch_norm():
     ).train()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -66,6 +67,7 @@ def test_a_compiled_copy_gives_what_the_model_gives(make):
     assert torch.equal(torch.get_rng_state(), dice)
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_trains_on_as_if_nothing_had_been():
     def losses(look):
         torch.compiler.reset()
@@ -90,6 +92,7 @@ def test_what_inductor_makes_differs_by_rounding_alone(model):
     assert 0 < found.differences.outcome < 5
 
 
+@pytest.mark.slow
 def test_compiled_models_hold():
     for model in (quick(llama()), quick(lora(lora_dropout=0.5).train())):
         outcome = tried("compiled", model, padded())
@@ -99,12 +102,14 @@ def test_compiled_models_hold():
     assert tried("compiled", inside, padded()).state == "holds"
 
 
+@pytest.mark.slow
 def test_a_trainer_that_is_about_to_compile_is_tried():
     each = trainer(torch_compile=True, torch_compile_backend="aot_eager")
     (outcome,) = ftlab.prove(each, only="compiled")
     assert outcome.state == "holds", outcome.says
 
 
+@pytest.mark.slow
 def test_it_does_not_apply_to_models_that_are_not_compiled_or_draw():
     outcome = tried("compiled", llama(), padded())
     assert outcome.state == "does not apply"
@@ -200,6 +205,7 @@ def hooked_behind_the_graph():
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

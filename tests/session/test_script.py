@@ -180,13 +180,11 @@ def test_a_trainer_script_is_watched(script):
     assert run.facts.training["trainer_class"] == "Trainer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
-    [
-        pytest.param(LOOP, id="own", marks=pytest.mark.slow),
-        pytest.param(TRAINER, id="trainer", marks=pytest.mark.slow),
-        pytest.param(CAUSAL, id="loop"),
-    ],
+    [LOOP, TRAINER, CAUSAL],
+    ids=["own", "trainer", "loop"],
 )
 def test_what_must_hold_is_tried_first_and_changes_nothing(script, text):
     folder = script(text)

@@ -10,11 +10,27 @@ import pytest
 from tests.experiments.deployment.deployed import base, loaded, tuned
 from tests.servers import lesson
 
+QUICK = {
+    "test_saved_files": {
+        "test_the_folder_and_base_of_the_training_hold",
+        "test_a_head_that_was_not_saved",
+        "test_rslora_that_is_lost",
+    },
+    "test_merged_files": {"test_another_end", "test_a_head_that_is_tied_again"},
+    "test_four_bits": {"test_without_an_adapter_nobody_can_tell"},
+}
+"""What the first ring runs of the files that load and compare models."""
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("deployment"))
+        if Path(__file__).parent not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.xdist_group("deployment"))
+        quick = QUICK.get(item.path.stem)
+        name = getattr(item, "originalname", "")
+        if quick is not None and name and name not in quick:
+            item.add_marker(pytest.mark.slow)
 
 
 @dataclass

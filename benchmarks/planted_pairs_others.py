@@ -4,18 +4,19 @@ TorchLens logs both sides and compares them op by op (``debug.first_divergence``
 msprobe dumps both sides' tensors, at level L0 (modules) or mix (modules and functions),
 and compares the dumps. Each is asked with its own thresholds, and with the thresholds
 that suit it best on these very pairs, one for each dtype. The pairs are those of
-``benchmarks.planted_pairs`` with the same ``--pairs`` and ``--seed``.
+``benchmarks.planted_pairs`` with the same ``--pairs`` and ``--seed``. Results stand in
+``benchmarks/planted_pairs.md``.
 
 msprobe is no dependency of ftlab's and needs an environment of its own, which borrows
 all else from ``.venv``:
 
     scripts/set_up.sh bench
-    sed 's/ *#.*//' requirements/dev.txt requirements/bench.txt >/tmp/constraints.txt
-    .venv/bin/python -m venv /tmp/others
-    /tmp/others/bin/pip install -c /tmp/constraints.txt mindstudio-probe==26.2.0
-    (cd .venv/lib/python3*/site-packages && pwd) \
-        >"$(echo /tmp/others/lib/python3*/site-packages)"/borrowed.pth
-    /tmp/others/bin/python -m benchmarks.planted_pairs_others --tool msprobe-L0
+    .venv/bin/python -m venv .venv-others
+    sed 's/ *#.*//' requirements/dev.txt requirements/bench.txt >.venv-others/held.txt
+    .venv-others/bin/pip install -c .venv-others/held.txt mindstudio-probe==26.2.0
+    realpath .venv/lib/python3*/site-packages >.venv-others/borrowed.pth
+    mv .venv-others/borrowed.pth .venv-others/lib/python3*/site-packages
+    .venv-others/bin/python -m benchmarks.planted_pairs_others --tool msprobe-L0
 
 A change is planted beneath what the tools wrap: the operation that computed the value
 returns another, and a tool sees no operation of ours. Pairs of which a side has other
@@ -87,17 +88,29 @@ class Task:
         model, twin = self.models
         return (model, contextlib.nullcontext), (twin, self.settings)
 
-    def plant(self, change: Planted, others: bool) -> None:
+    def plant(self, change: Planted, around: Settings, others: bool) -> None:
         """Change the second model, beneath what a tool wraps if for others."""
         (model, twin), given = self.models, self.given
         a = Side(model, given, lambda: model(**given))
-        self.sides = a, Side(twin, given, lambda: twin(**given), change.settings), None
+        settings = nested(around, change.settings)
+        self.sides = a, Side(twin, given, lambda: twin(**given), settings), None
 
         def prepare() -> None:
-            self.settings = below(change, twin, given)
+            self.settings = nested(around, below(change, twin, given, around))
 
         if others:
             self.prepare = prepare
+
+
+def nested(outer: Settings, inner: Settings) -> Settings:
+    """Enter both."""
+
+    @contextlib.contextmanager
+    def both() -> Iterator[None]:
+        with outer(), inner():
+            yield
+
+    return both
 
 
 class CannotRunError(Exception):
@@ -230,7 +243,7 @@ def run(model: Any, given: Any) -> torch.Tensor:
         return model(**given).logits
 
 
-def below(planted: Planted, twin: Any, given: Any) -> Settings:
+def below(planted: Planted, twin: Any, given: Any, around: Settings) -> Settings:
     """Plant the same beneath what a tool wraps; take off what `plant` put on."""
     if planted.kind.startswith("weight"):
         return contextlib.nullcontext
@@ -257,14 +270,14 @@ def below(planted: Planted, twin: Any, given: Any) -> Settings:
                 lambda _m, _g, out: noted.append((before[0], _tensors(out)[0]))
             ),
         ]
-    with torch.no_grad(), recorder, planted.settings():
+    with torch.no_grad(), around(), recorder, planted.settings():
         wanted = twin(**given).logits
     for take_off in (*planted.remove, *(handle.remove for handle in handles)):
         take_off()
     if not noted:
         return contextlib.nullcontext
     mode = Replaced(recorder, *noted[0])
-    with mode:
+    with around(), mode:
         found = run(twin, given)
     if not mode.done or not torch.equal(found, wanted):
         message = "the change could not be planted beneath the tool"
@@ -424,9 +437,11 @@ def without_dropout(model: Any) -> Any:
     return model
 
 
-def tasks(pairs: int, seed: int, others: bool) -> Iterator[Task]:
+def tasks(options: argparse.Namespace) -> Iterator[Task]:
     """Make the pairs of `planted_pairs`, for ftlab or for others."""
-    draw = random.Random(seed)
+    pairs, others = options.pairs, options.tool != "ftlab"
+    around: Settings = HalfSumsBelow if options.rounded else contextlib.nullcontext
+    draw = random.Random(options.seed)
     planted = same = 0
     while planted < pairs or same < pairs:
         family, dtype = draw.choice(FAMILIES), draw.choice([*FLOORS])
@@ -439,13 +454,13 @@ def tasks(pairs: int, seed: int, others: bool) -> Iterator[Task]:
         task = Task("", f"{family} {extra}", dtype, (model, twin), given)
         if planted <= same:
             change = plant(twin, dtype, draw)
-            with torch.no_grad(), change.settings():
+            with torch.no_grad(), around(), change.settings():
                 twin(**given)
             op = change.op if isinstance(change.op, str) else change.op.name
             if op or change.kind.startswith("weight"):
                 planted += 1
                 task.kind, task.module = change.kind.split()[0], change.module
-                task.plant(change, others)
+                task.plant(change, around, others)
                 yield task
             for remove in change.remove:
                 remove()
@@ -454,7 +469,8 @@ def tasks(pairs: int, seed: int, others: bool) -> Iterator[Task]:
             task.kind, a, b, meeting = rounding(model, twin, given, draw)
             task.sides = a, b, meeting
             task.settings = HalfSumsBelow if task.kind == "order" else b.settings
-            yield task
+            if not options.rounded:
+                yield task
 
 
 def main() -> None:
@@ -463,16 +479,20 @@ def main() -> None:
     parser.add_argument("--tool", choices=TOOLS, required=True)
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--rounded",
+        action="store_true",
+        help="only the planted changes; the changed side rounds otherwise, too",
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable()
-    others = options.tool != "ftlab"
     answered: list[tuple[Task, Said]] = []
     count: Counter[str] = Counter()
     seconds: list[float] = []
-    for task in tasks(options.pairs, options.seed, others):
-        if others and task.kind == "rows alone":
+    for task in tasks(options):
+        if options.tool != "ftlab" and task.kind == "rows alone":
             count["not shown"] += 1
             continue
         try:

@@ -88,11 +88,16 @@ def adapters_from(
 
 def _grow(bare: Any, model: Any) -> None:
     """Give a base the rows for new tokens that the live model has, as loaders do."""
-    mine = model.get_input_embeddings()
-    theirs = bare.get_input_embeddings()
-    wanted = getattr(getattr(mine, "weight", None), "shape", None)
-    if wanted is not None and wanted[0] > theirs.weight.shape[0]:
-        bare.resize_token_embeddings(wanted[0])
+    mine, theirs = (_rows(each) for each in (model, bare))
+    if mine > theirs > 0 and hasattr(bare, "resize_token_embeddings"):
+        bare.resize_token_embeddings(mine)
+
+
+def _rows(model: Any) -> int:
+    if not hasattr(model, "get_input_embeddings"):
+        return 0
+    weight = getattr(model.get_input_embeddings(), "weight", None)
+    return weight.shape[0] if isinstance(weight, torch.Tensor) else 0
 
 
 def _refuse_changed(bare: Any, again: Any, before: Mapping[str, torch.Tensor]) -> None:

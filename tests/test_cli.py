@@ -171,6 +171,7 @@ def test_faults_are_listed_for_people_and_for_machines():
     assert row["fix"]
 
 
+@pytest.mark.slow
 def test_a_fault_is_run_and_found_and_its_twin_is_left_in_peace():
     done = ftlab("faults", "run", "lora-b-frozen")
     assert done.returncode == 0

@@ -46,7 +46,9 @@ class MergedFiles(Station):
             again = arrived(trip)
         except NotApplicableError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever keeps it from loading
+        except Exception as error:
+            if trip.merged is None:  # what was made here says nothing of a deployment
+                raise
             return self.cannot_be_loaded(error)
         if trip.live.few_bits():
             return rounded(self, trip, again)
@@ -79,8 +81,11 @@ def merged_copy(trip: Trip) -> Any:
             "into the base in 16 bits, and pass its folder as merged="
         )
         raise NotApplicableError(msg)
+    if hasattr(trip.model.get_base_model(), "merge_and_unload"):
+        msg = "it has an adapter within an adapter: merge the first before"
+        raise NotApplicableError(msg)
     try:
         return copied(trip.model).merge_and_unload()
-    except (NotImplementedError, AttributeError) as error:
+    except NotImplementedError as error:
         msg = f"peft cannot merge it: {error}"
         raise NotApplicableError(msg) from error

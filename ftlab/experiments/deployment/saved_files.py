@@ -55,14 +55,21 @@ class SavedFiles(Station):
             again = arrived(trip)
         except NotApplicableError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever keeps it from loading
-            below = isinstance(error, FileNotFoundError) and "lies below" in str(error)
-            return self.cannot_be_loaded(error, fix=_BELOW if below else "")
+        except LiesBelowError as error:
+            return self.cannot_be_loaded(error, fix=_BELOW)
+        except Exception as error:
+            if trip.saved is None:  # what was saved here says nothing of a deployment
+                raise
+            return self.cannot_be_loaded(error)
         whole = hasattr(trip.model, "peft_config") and not hasattr(again, "peft_config")
         if whole and trip.live.few_bits():
             return rounded(self, trip, again)
         files = _in_files(trip, again)
         return self.against(trip, again, rewritten=whole, files=files)
+
+
+class LiesBelowError(Exception):
+    """The folder holds no model, and one below it holds an adapter."""
 
 
 _BELOW = (
@@ -89,6 +96,7 @@ def arrived(trip: Trip) -> Any:
     msg = f"{folder.name} holds neither config.json nor adapter_config.json"
     if inner:
         msg += f"; an adapter lies below it, in {inner[0].name}"
+        raise LiesBelowError(msg)
     raise FileNotFoundError(msg)
 
 

@@ -64,7 +64,7 @@ class Station(Relation, abc.ABC):
         """
         weights = differing(trip.model, again)
         settings = changed_settings(trip.model, again)
-        if any("shape" in each.how.words for each in weights if not each.fits):
+        if not all(each.fits for each in weights):
             return self.outcome("broken", **_told(weights, settings, files))
         theirs = logits_of(trip, again)  # first: some layers set up what they keep
         found = _compared(trip, again, rewritten=rewritten)

@@ -114,6 +114,17 @@ def around(module: str, modules: Iterable[str]) -> str:
     return ""
 
 
+def words(place: Place, birth: Birth) -> str:
+    """Say what differs first behind a birth."""
+    if place.kind == "weight":
+        return f"the gradient of its {place.path}"
+    path = f" ({place.path})" if place.path else ""
+    verb = "is given" if place.kind == "in" else "returns"
+    who = "it" if place.module == birth.module else place.module or "the model"
+    what = f"what {who} {verb}{path}"
+    return f"the gradient of {what}" if birth.phase == "backward" else what
+
+
 def differing_weights(a: Side | Captured, b: Side, module: str) -> tuple[str, ...]:
     """Name the parameters and buffers of a module that differ between two sides.
 

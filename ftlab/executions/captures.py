@@ -8,7 +8,7 @@ weight.
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,8 +19,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ftlab.executions.listening import Place, shared_name
-from ftlab.executions.passes import Beside, Distances
+from ftlab.executions.passes import Beside, Distances, Measured
 from ftlab.executions.side import Side, start_again, undisturbed
+from ftlab.executions.sketches import between, sketched
 from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
 from ftlab.executions.tokens import Grid, Meeting
@@ -31,20 +32,6 @@ FILE = "capture.json"
 SHARD = 512 * 2**20
 """Bytes after which a further file of tensors is begun."""
 PACKAGES = ("torch", "transformers", "peft", "bitsandbytes")
-
-
-@dataclass(slots=True)
-class Measured:
-    """Distances in forward and backward.
-
-    Attributes
-    ----------
-    values, gradients
-        By place.
-    """
-
-    values: Distances
-    gradients: Distances
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +57,11 @@ class Captured:
         """The folder's name, and what it was made with."""
         made = self.manifest.get("made_with", {})
         return f"{self.folder.name} (torch {made.get('torch', '?')})"
+
+    @property
+    def statistics(self) -> bool:
+        """Whether it holds sketches alone, no tensors."""
+        return bool(self.manifest.get("statistics"))
 
     @property
     def weights(self) -> Mapping[str, str]:
@@ -109,8 +101,13 @@ class Captured:
                     )
 
 
-def write_capture(side: Side, folder: Path, *, backward: bool = True) -> None:
+def write_capture(side: Side, folder: Path, *, statistics: bool = False) -> None:
     """Execute a side and write what it does into a new folder.
+
+    Parameters
+    ----------
+    statistics
+        Write a sketch of each tensor, see `ftlab.executions.sketches`.
 
     Raises
     ------
@@ -121,22 +118,14 @@ def write_capture(side: Side, folder: Path, *, backward: bool = True) -> None:
         msg = f"{folder} exists and is not empty; capture writes into a new folder."
         raise BadValueError(msg)
     folder.mkdir(parents=True, exist_ok=True)
-    grid = Grid.of(side.batch)
-    alike = Meeting(grid, grid)
     with Spool() as spool, undisturbed(side) as start:
-        tape = Tape(spool)
-        start_again(side, start)
-        side.run(Recording(tape), backward=backward)
-        floor = Beside(tape, alike, put=tape)
-        start_again(side, start)
-        side.run(floor, wide=True, backward=backward)
-        carried = Beside(tape, alike)
-        start_again(side, start)
-        side.run(carried, wide=True, backward=False)
-        entries = list(_written(folder, tape, floor, carried))
+        execute = _sketched if statistics else _executed
+        tape, local, carried = execute(side, spool, lambda: start_again(side, start))
+        entries = list(_written(folder, tape, local, carried))
     _write_batch(folder, side.batch)
     manifest = {
         "schema": SCHEMA,
+        "statistics": statistics,
         "made_with": dict(_made_with()),
         "weights": dict(_digests(side.model)),
         "tensors": entries,
@@ -144,6 +133,32 @@ def write_capture(side: Side, folder: Path, *, backward: bool = True) -> None:
     }
     text = json.dumps(manifest, indent=1)
     (folder / FILE).write_text(text, encoding="utf-8")
+
+
+def _executed(
+    side: Side, spool: Spool, again: Callable[[], None]
+) -> tuple[Tape, Measured, Measured]:
+    """Return what a side does, and its floors: local and carried."""
+    tape, alike = Tape(spool), Meeting(grid := Grid.of(side.batch), grid)
+    again()
+    side.run(Recording(tape))
+    floor = Beside(tape, alike, put=tape)
+    again()
+    side.run(floor, wide=True)
+    carried = Beside(tape, alike)
+    again()
+    side.run(carried, wide=True, backward=False)
+    return tape, floor.measured, carried.measured
+
+
+def _sketched(
+    side: Side, spool: Spool, again: Callable[[], None]
+) -> tuple[Tape, Measured, Measured]:
+    again()
+    tape = sketched(side, spool)
+    again()
+    exact = sketched(side, spool, wide=True)
+    return tape, Measured(Distances(), Distances()), between(tape, exact)
 
 
 def read_capture(folder: Path) -> Captured:
@@ -222,7 +237,7 @@ def _write_batch(folder: Path, batch: Mapping[str, Any]) -> None:
 
 
 def _written(
-    folder: Path, tape: Tape, floor: Beside, carried: Beside
+    folder: Path, tape: Tape, floor: Measured, carried: Measured
 ) -> Iterator[Mapping[str, Any]]:
     """Write tensors in files of some size; yield what stands where."""
     shard: dict[str, torch.Tensor] = {}
@@ -236,7 +251,7 @@ def _written(
             key = f"{number:06d}"
             shard[f"{key}.value"] = tape.spool.get(where).clone()
             for part, measured in (
-                ("size", local.sizes.get(place)),
+                ("size", local.sizes.get(place, free.sizes.get(place))),
                 ("floor", local.apart.get(place)),
                 ("carried", free.apart.get(place)),
             ):

@@ -1,25 +1,30 @@
 """Executes two sides until it is known where they part."""
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from ftlab.executions.births import Birth, births, differing_weights
+from ftlab.executions.births import Birth, births, differing_weights, words
 from ftlab.executions.captures import Captured
 from ftlab.executions.floors import Ratios
 from ftlab.executions.jumps import jump
-from ftlab.executions.listening import Place
 from ftlab.executions.operations import (
     BackwardOperations,
     ForwardOperations,
     Stopping,
     parting,
 )
-from ftlab.executions.outlines import alone, heat, logits, outcome, rows, tokens_of
+from ftlab.executions.outlines import (
+    alone,
+    beyond,
+    heat,
+    logits,
+    outcome,
+    rows,
+    tokens_of,
+)
 from ftlab.executions.pairs import Pair
 from ftlab.executions.runs import Runs
-from ftlab.executions.side import Side, undisturbed
+from ftlab.executions.side import Side, start_again, undisturbed
+from ftlab.executions.sketches import between, sketched
 from ftlab.executions.spool import Spool
+from ftlab.executions.tape import Tape
 from ftlab.executions.tokens import Grid
 from ftlab.records.difference import Born, Differences
 
@@ -39,6 +44,8 @@ MOST = 8
 
 def compare(pair: Pair) -> Differences:
     """Compare two executions, and leave both models as they were."""
+    if isinstance(pair.a, Captured) and pair.a.statistics:
+        return _of_sketches(pair.a, pair.b, pair.names)
     live = [each for each in (pair.a, pair.b) if isinstance(each, Side)]
     with Spool() as spool, undisturbed(*live) as start:
         runs = Runs(pair, spool, start)
@@ -53,7 +60,7 @@ def compare(pair: Pair) -> Differences:
         kl, greedy = logits(runs)
         return Differences(
             sides=pair.names,
-            rows=tuple(rows(runs)),
+            rows=tuple(rows(runs.free, runs.local)),
             born=tuple(said),
             outcome=whole,
             equal=all(each.changes is False for each in said),
@@ -102,10 +109,10 @@ def _born(
     return Born(
         module=birth.module,
         phase=birth.phase,
-        tensor=_words(first, birth),
+        tensor=words(first, birth),
         ratio=float(ratio.max()),
         relative=float((measured.apart[first] / size).max()),
-        tokens=_beyond(runs.meeting.b, ratio),
+        tokens=beyond(runs.meeting.b, ratio, TOLD),
         ops=ops,
         lines=lines,
         also=tuple(birth.also),
@@ -142,17 +149,52 @@ def _parting(runs: Runs, birth: Birth) -> tuple[tuple[str, str], tuple[str, str]
     )
 
 
-def _words(place: Place, birth: Birth) -> str:
-    if place.kind == "weight":
-        return f"the gradient of its {place.path}"
-    path = f" ({place.path})" if place.path else ""
-    verb = "is given" if place.kind == "in" else "returns"
-    who = "it" if place.module == birth.module else place.module or "the model"
-    what = f"what {who} {verb}{path}"
-    return f"the gradient of {what}" if birth.phase == "backward" else what
+def _of_sketches(captured: Captured, side: Side, names: tuple[str, str]) -> Differences:
+    """Compare a model with a capture that holds sketches alone.
 
-
-def _beyond(grid: Grid | None, ratios: torch.Tensor) -> NDArray[np.int64]:
-    if grid is None or len(ratios) != len(grid.rows):
-        return np.zeros((0, 2), np.int64)
-    return tokens_of(grid)[(ratios > TOLD).numpy()]
+    Each goes its own way: what is told is the first place where the two part, and not
+    what is born behind it.
+    """
+    with Spool() as spool, undisturbed(side) as start:
+        tape = Tape(spool)
+        _, floor = captured.load(tape)
+        start_again(side, start)
+        theirs = sketched(side, spool)
+        found = between(tape, theirs)
+        ratios = Ratios(found, floor, found)
+        grid = Grid.of(side.batch)
+        born = []
+        for birth in births(ratios, ROUGH)[:1]:
+            place, forward = birth.places[0], birth.phase == "forward"
+            ratio = (ratios.values if forward else ratios.gradients)[place]
+            measured = found.values if forward else found.gradients
+            share = measured.apart[place] / measured.sizes[place].clamp(min=1e-30)
+            weights = differing_weights(captured, side, birth.module)
+            born.append(
+                Born(
+                    birth.module,
+                    birth.phase,
+                    words(place, birth),
+                    float(ratio.max()),
+                    float(share.max()),
+                    beyond(grid, ratio, ROUGH),
+                    weights=weights,
+                )
+            )
+        modules, values = heat(ratios)
+        a, b = ({place.module: None for place in t.values} for t in (tape, theirs))
+        return Differences(
+            sides=names,
+            rows=tuple(rows(ratios)),
+            born=tuple(born),
+            outcome=outcome(ratios),
+            equal=not born,
+            modules=modules,
+            heat=values,
+            tokens=tokens_of(grid),
+            alone=(
+                tuple(m for m in a if m not in b),
+                tuple(m for m in b if m not in a),
+            ),
+            notes=("the capture holds statistics: each side went its own way",),
+        )

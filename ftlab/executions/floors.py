@@ -2,10 +2,9 @@
 
 import torch
 
-from ftlab.executions.captures import Measured
 from ftlab.executions.distance import apart, size, unit
 from ftlab.executions.listening import Place
-from ftlab.executions.passes import Beside, Distances
+from ftlab.executions.passes import Beside, Distances, Measured
 
 
 class Ratios:
@@ -28,7 +27,12 @@ class Ratios:
         Ratios by place, float64, shape (cells,).
     """
 
-    def __init__(self, found: Beside, floor: Measured, stored: Beside) -> None:
+    def __init__(
+        self,
+        found: Beside | Measured,
+        floor: Measured,
+        stored: Beside | Measured,
+    ) -> None:
         self.found = found
         self.values = _ratios(found.values, floor.values, stored.values)
         self.gradients = _ratios(found.gradients, floor.gradients, stored.gradients)

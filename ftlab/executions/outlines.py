@@ -33,11 +33,24 @@ def tokens_of(grid: Grid | None) -> NDArray[np.int64]:
     return torch.stack((grid.rows, grid.positions), 1).numpy().astype(np.int64)
 
 
-def rows(runs: Runs) -> Iterator[Row]:
-    """Yield what each tensor of both executions is apart."""
+def beyond(grid: Grid | None, ratios: torch.Tensor, limit: float) -> NDArray[np.int64]:
+    """Return row and position of the tokens whose ratio is above a limit."""
+    if grid is None or len(ratios) != len(grid.rows):
+        return np.zeros((0, 2), np.int64)
+    return tokens_of(grid)[(ratios > limit).numpy()]
+
+
+def rows(free: Ratios, born: Ratios | None = None) -> Iterator[Row]:
+    """Yield what each tensor of both executions is apart.
+
+    Parameters
+    ----------
+    free, born
+        Each side on its own, and both given the same, if that was measured.
+    """
     for phase in ("values", "gradients"):
-        free, local = getattr(runs.free, phase), getattr(runs.local, phase)
-        distances = getattr(runs.freely, phase)
+        carried, local = getattr(free, phase), getattr(born, phase, {})
+        distances = getattr(free.found, phase)
         for place in distances.apart:
             size = distances.sizes[place].clamp(min=1e-30)
             yield Row(
@@ -47,7 +60,7 @@ def rows(runs: Runs) -> Iterator[Row]:
                 place.path,
                 phase="forward" if phase == "values" else "backward",
                 born=_largest(local.get(place)),
-                carried=_largest(free.get(place)),
+                carried=_largest(carried.get(place)),
                 relative=_largest(distances.apart[place] / size),
             )
 

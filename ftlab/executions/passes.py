@@ -62,6 +62,20 @@ class Distances:
             self.whole.add(place)
 
 
+@dataclass(slots=True)
+class Measured:
+    """Distances in forward and backward.
+
+    Attributes
+    ----------
+    values, gradients
+        By place.
+    """
+
+    values: Distances
+    gradients: Distances
+
+
 class Beside(Listener):
     """Compares each tensor with a tape's, and may go on with another tape's.
 
@@ -110,6 +124,11 @@ class Beside(Listener):
         self._keep = keep
         self._outputs_only = outputs_only
         self._seen: deque[Any] = deque(maxlen=8)
+
+    @property
+    def measured(self) -> Measured:
+        """What was found, in both phases."""
+        return Measured(self.values, self.gradients)
 
     def value(self, place: Place, tensor: torch.Tensor, *, again: bool) -> torch.Tensor:
         """Compare a tensor of forward and return what goes on."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.captures import Captured, Measured
+from ftlab.executions.captures import Captured
 from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Listener, Place
 from ftlab.executions.pairs import Pair
-from ftlab.executions.passes import Beside, Distances, is_output
+from ftlab.executions.passes import Beside, Distances, Measured, is_output
 from ftlab.executions.side import Side, Start, start_again
 from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
@@ -71,10 +71,7 @@ class Runs:
         self.run(self.a, floor, wide=True)
         carried = Beside(self.tape, self.alike)
         self.run(self.a, carried, wide=True, backward=False)
-        return (
-            Measured(floor.values, floor.gradients),
-            Measured(carried.values, carried.gradients),
-        )
+        return floor.measured, carried.measured
 
     def run(
         self,

@@ -1,6 +1,6 @@
 """What one side's modules were given and returned, in order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -49,23 +49,35 @@ def weight_gradients(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor
 
 
 class Recording(Listener):
-    """Keeps each tensor on a tape and changes none."""
+    """Keeps each tensor on a tape and changes none.
 
-    def __init__(self, tape: Tape) -> None:
+    Parameters
+    ----------
+    tape
+        Where they are kept.
+    made
+        What is kept of each; the tensor itself if it is ``None``.
+    """
+
+    def __init__(
+        self, tape: Tape, made: Callable[[torch.Tensor], torch.Tensor] | None = None
+    ) -> None:
         self._tape = tape
+        self._made = made or (lambda tensor: tensor)
 
     def value(self, place: Place, tensor: torch.Tensor, *, again: bool) -> torch.Tensor:
         """Keep a tensor of forward, once."""
         if not again and place not in self._tape.values:
-            self._tape.values[place] = self._tape.spool.put(tensor)
+            self._tape.values[place] = self._tape.spool.put(self._made(tensor))
         return tensor
 
     def gradient(self, place: Place, gradient: torch.Tensor) -> None:
         """Keep a gradient; a tensor of several uses within torch has several."""
         if place not in self._tape.gradients:
-            self._tape.gradients[place] = self._tape.spool.put(gradient)
+            self._tape.gradients[place] = self._tape.spool.put(self._made(gradient))
 
     def finished(self, model: torch.nn.Module) -> None:
         """Keep the gradients of parameters."""
         for name, gradient in weight_gradients(model):
-            self._tape.gradients[of_weight(name)] = self._tape.spool.put(gradient)
+            kept = self._tape.spool.put(self._made(gradient))
+            self._tape.gradients[of_weight(name)] = kept

@@ -8,7 +8,9 @@ from ftlab.executions.pairs import side
 from ftlab.session.given_models import batch_of, model_of
 
 
-def capture(model: Any, batch: Any, folder: str | Path) -> Path:
+def capture(
+    model: Any, batch: Any, folder: str | Path, *, statistics: bool = False
+) -> Path:
     """Write what every module of a model makes of a batch into a folder.
 
     `ftlab.diff` compares a model with it, on another machine or device, or with other
@@ -25,6 +27,10 @@ def capture(model: Any, batch: Any, folder: str | Path) -> Path:
         Keyword arguments of the model.
     folder
         Where to write; must not exist, or be empty.
+    statistics
+        For big models: write sixteen sums of each token's values in place of all. Each
+        side then goes its own way: told is where the two first part, without its
+        operation.
 
     Returns
     -------
@@ -46,5 +52,7 @@ def capture(model: Any, batch: Any, folder: str | Path) -> Path:
     True
     """
     there = Path(folder)
-    write_capture(side(model_of(model, "model"), batch_of(batch)), there)
+    write_capture(
+        side(model_of(model, "model"), batch_of(batch)), there, statistics=statistics
+    )
     return there

@@ -7,6 +7,9 @@ from ftlab.executions.between import differences_between
 from ftlab.executions.captures import FILE, read_capture
 from ftlab.executions.difference import compare
 from ftlab.executions.pairs import Pair
+from ftlab.replay.snapshots.folder import MANIFEST
+from ftlab.replay.snapshots.load import Stored
+from ftlab.session.debugging.snapshot_steps import step_beside
 from ftlab.session.given_models import batch_of, model_of, side_of
 from ftlab.views.executions.difference import DifferenceView
 
@@ -27,7 +30,8 @@ def diff(
         Two models that are called with the same batch, functions ``f(batch)`` that run
         one each, trainers, or folders of checkpoints. Modules are paired by name, with
         what PEFT, DDP and `torch.compile` put before it left out. In the place of ``a``
-        the folder of a `ftlab.capture` may stand; it has its batch.
+        the folder of a `ftlab.capture` may stand, which has its batch, or that of a
+        snapshot of the debugger: the step as it was, beside the same step now.
     batch
         Keyword arguments of the models: ``next(iter(trainer.get_train_dataloader()))``.
         Gradients are compared where it has labels. With ``between`` it may stand
@@ -75,6 +79,8 @@ def diff(
         captured = read_capture(Path(a))
         given = captured.batch if batch is None else batch_of(batch)
         pair = Pair(captured, side_of(b, "b", given), (captured.name, "the model"))
+    elif isinstance(a, str | Path) and (Path(a) / MANIFEST).is_file():
+        pair = step_beside(Stored(Path(a)), model_of(b, "b"))
     else:
         given = batch_of(batch)
         sides = (side_of(a, "a", given), side_of(b, "b", given))

@@ -6,8 +6,10 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.pairs import Pair, copied
+from ftlab.executions.side import Side
 from ftlab.records.errors import BadValueError
-from ftlab.replay.snapshots.load import Stored, autocast_of, reading
+from ftlab.replay.snapshots.load import Restorer, Stored, autocast_of, reading
 from ftlab.replay.snapshots.optimizer import match_optimizer
 from ftlab.replay.snapshots.weights import named
 from ftlab.rules.words import an
@@ -96,6 +98,35 @@ def update_step(
         own[0].step()
 
     return update
+
+
+def step_beside(stored: Stored, model: torch.nn.Module) -> Pair:
+    """Return the step as it was, on a copy of the model, and as the model makes it now.
+
+    Raises
+    ------
+    AttachError
+        The model is not that of the run.
+    BadValueError
+        The run did more than call the model once.
+    """
+    twin = copied(model)
+    Restorer(stored, twin, lambda: None, [], update=False).load()
+    with reading(stored.path):
+        step = stored.manifest["step"]
+        if step is None:
+            why = "the stop was within an optimizer step"
+            raise BadValueError(_needs_step(why))
+        then, now = (_side(stored, step, each) for each in (twin, model))
+    return Pair(then, now, (f"snapshot {stored.path.name}", "the model"))
+
+
+def _side(stored: Stored, step: Mapping[str, Any], model: torch.nn.Module) -> Side:
+    args, kwargs = _model_inputs(stored, step, model)
+    autocast = step["model_call"]["autocast"]
+    return Side(
+        model, kwargs, lambda: model(*args, **kwargs), lambda: autocast_of(autocast)
+    )
 
 
 def _model_inputs(

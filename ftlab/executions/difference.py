@@ -49,7 +49,7 @@ def compare(pair: Pair) -> Differences:
     live = [each for each in (pair.a, pair.b) if isinstance(each, Side)]
     with Spool() as spool, undisturbed(*live) as start:
         runs = Runs(pair, spool, start)
-        found = births(runs.local, TOLD, ROUGH)
+        found = [] if runs.same else births(runs.local, TOLD, ROUGH)
         said = [_told(runs, birth, found) for birth in found]
         said.sort(key=lambda each: each.changes is False)
         notes: list[str] = []

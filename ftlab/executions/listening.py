@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from ftlab.executions.nested import changed
+from ftlab.probes.dynamo_private import runs_eagerly
 from ftlab.probes.naming import clean_name
 from ftlab.records.handle import HandleStack
 from ftlab.replay.torch_private import (
@@ -171,8 +172,8 @@ class Listening:
 def heard_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
     """List modules with the names that they share with those of another wrapping.
 
-    What is inside compiled code is not among them; of several of one name, a wrapper
-    and what it wraps, the innermost is.
+    What is inside compiled code is not among them, unless it runs eagerly; of several
+    of one name, a wrapper and what it wraps, the innermost is.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def heard_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
     for name, module in model.named_modules():
         if any(name.startswith(f"{outer}." if outer else "") for outer in compiled):
             continue
-        if compiled_call(module):
+        if compiled_call(module) and not runs_eagerly():
             compiled.append(name)
         found[shared_name(name)] = module
     return list(found.items())

@@ -96,6 +96,12 @@ class Runs:
             within=within,
         )
 
+    @property
+    def same(self) -> bool:
+        """Whether both do the same to the bit, each on its own and as they are."""
+        apart = {**self.freely.values.apart, **self.freely.gradients.apart}
+        return bool(apart) and not any(bool(each.any()) for each in apart.values())
+
     def as_they_are(self) -> Ratios:
         """Compare what both make of the same inputs in the precision in use."""
         found = Beside(self.tape, self.meeting, put=self.tape)

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from ftlab.executions.listening import Listener, Listening
 from ftlab.executions.wide import Wide
+from ftlab.records import replaying
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
@@ -203,13 +204,15 @@ def loss_of(output: Any) -> torch.Tensor | None:
 def undisturbed(*sides: Side) -> Iterator["Start"]:
     """Leave models, gradients, buffers, modes and generators as they were.
 
-    Yields what each execution begins with.
+    Who watches a model does not hear what is done meanwhile. Yields what each execution
+    begins with.
     """
     models = {id(side.model): side for side in sides}
     capsules = [Capsule(s.model, KeptInputs((s.batch,), {})) for s in models.values()]
     start = Start(sides)
     try:
-        yield start
+        with replaying.marked():
+            yield start
     finally:
         start.restore_generators()
         for capsule in capsules:

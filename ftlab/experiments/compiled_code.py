@@ -24,6 +24,8 @@ changes between steps.
 
 from typing import Any
 
+import torch
+
 from ftlab.executions.compiled import compiled, is_compiled
 from ftlab.executions.side import NotApplicableError
 from ftlab.experiments.experiment import Experiment
@@ -54,5 +56,6 @@ class CompiledCode(Experiment):
             settings["backend"] = getattr(arguments, "torch_compile_backend", None)
             settings["mode"] = getattr(arguments, "torch_compile_mode", None)
         given = {key: value for key, value in settings.items() if value is not None}
-        found = compiled(live.model, live.batch, live.autocast, **given)
+        with torch.compiler.set_stance("default"):
+            found = compiled(live.model, live.batch, live.autocast, **given)
         return self.told(found)

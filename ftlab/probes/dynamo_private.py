@@ -89,6 +89,11 @@ def compiles_as_asked() -> bool:
     return getattr(_stance(), "stance", "") == "default"
 
 
+def runs_eagerly() -> bool:
+    """Tell whether the stance makes compiled code run as it was written."""
+    return getattr(_stance(), "stance", "") == "force_eager"
+
+
 def _stance() -> Any:
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "_stance", None)
 

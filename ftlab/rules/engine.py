@@ -153,6 +153,10 @@ class Engine:
                 self._check(scan, run)
         return self.report()
 
+    def hear(self, finding: Finding) -> None:
+        """Take in what others have found: findings of rules may follow from it."""
+        self._findings.add(finding)
+
     def report(self) -> Report:
         """Return what has been found so far."""
         undecided = (scan.undecided for scan in self._scans)

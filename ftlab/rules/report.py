@@ -160,7 +160,8 @@ def _is_cause(cause: Finding, finding: Finding, named: Sequence[str]) -> bool:
     """Tell whether they are of one rank and of one place, where that is needed."""
     if cause.rank != finding.rank or cause.code == finding.code:
         return False
-    return ANY in named or _meet(cause.places, finding.places)
+    step = cause.code.startswith("EXP")  # a relation is about the whole step
+    return step or ANY in named or _meet(cause.places, finding.places)
 
 
 def _meet(cause: Sequence[Place], places: Sequence[Place]) -> bool:

@@ -102,6 +102,7 @@ class Rule(abc.ABC):
     caused_by
         Codes of rules, the likeliest first, whose finding at one of the same places is
         the cause of this rule's finding: it is told above, and this one as following.
+        Those of experiments may stand among them, wherever their relation is broken.
         A module is the place of its parameters too, and a finding that names settings
         alone is about all of the run.
         `ANY` among them stands for every error, wherever it is: for a symptom of the

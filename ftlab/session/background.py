@@ -153,6 +153,9 @@ class Background:
         self._guard("the run log", lambda: self._log(item))
 
     def _log(self, record: Any) -> None:
+        if isinstance(record, Finding):
+            self.engine.hear(record)
+            return
         self.run.append(record)
         if self.writer is not None:
             self.writer.write(record)

@@ -14,6 +14,7 @@ from ftlab.rules.words import an
 from ftlab.session.arguments import several, watchable
 from ftlab.session.given_models import on_device
 from ftlab.session.integrations.transformers import is_trainer
+from ftlab.session.observation import observation_of
 from ftlab.session.preflight.dry_run import loss_of
 from ftlab.session.preflight.given import Given
 from ftlab.session.preflight.kept import Kept, KeptState
@@ -43,7 +44,8 @@ def prove(
     than rounding, the first module and operation is named. Training goes on afterwards
     as if nothing had been: weights, optimizer, gradients, buffers, random state and
     the trainer's own state are bit for bit what they were. An interrupt (the stop
-    button) ends it and keeps what is known by then.
+    button) ends it and keeps what is known by then. Where the model is watched, the
+    findings are among those of its run.
 
     Parameters
     ----------
@@ -91,7 +93,19 @@ def prove(
     finally:
         kept.restore()
     name = type(given.model if given.trainer is None else given.trainer).__name__
-    return ProofView(outcomes, title=f"Proof of {name}")
+    proof = ProofView(outcomes, title=f"Proof of {name}")
+    _tell(proof, given.model)
+    return proof
+
+
+def _tell(proof: ProofView, model: Any) -> None:
+    """Hand the findings to the run in which the model is watched, if it is."""
+    watched = observation_of(model)
+    if watched is None:
+        return
+    step = max(watched.run.last_step, 0)
+    for each in proof.findings:
+        watched.background.put(replace(each, first_step=step, last_step=step))
 
 
 def callable_with(live: Live) -> Live:

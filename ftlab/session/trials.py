@@ -10,6 +10,7 @@ import torch
 from ftlab.executions.side import NotApplicableError
 from ftlab.experiments.deployment.station import Station
 from ftlab.experiments.experiment import Experiment
+from ftlab.records import replaying
 from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.session.progress import progress_bar
@@ -51,7 +52,7 @@ def all_tried(
 def tried(relation: Experiment | Station, subject: Any) -> Outcome:
     """Try a relation; what it raises is told as its outcome."""
     try:
-        with torch.inference_mode(mode=False), torch.enable_grad(), quiet():
+        with quiet(), eagerly(), torch.inference_mode(mode=False):
             return relation.run(subject)
     except NotApplicableError as reason:
         return relation.outcome("does not apply", str(reason))
@@ -63,15 +64,22 @@ def tried(relation: Experiment | Station, subject: Any) -> Outcome:
 
 
 @contextlib.contextmanager
+def eagerly() -> Iterator[None]:
+    """Run what is compiled as it was written, to see into it; gradients are on."""
+    with torch.compiler.set_stance("force_eager"), torch.enable_grad():
+        yield
+
+
+@contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Let transformers and peft save and load without bars and warnings."""
+    """Let transformers and peft save and load without bars and warnings, unheard."""
     from transformers.utils import logging
 
     shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), replaying.marked():
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -1,6 +1,7 @@
 """`ftlab.prove` as a user calls it: what it answers, and that it changes nothing."""
 
 import copy
+import re
 
 import pytest
 import torch
@@ -258,3 +259,51 @@ def test_where_two_executions_part_is_shown():
     assert "row 2 alone" in repr(proof.diff("row-alone"))
     with pytest.raises(UnknownNameError, match="reported-loss compares no modules"):
         proof.diff("reported-loss")
+
+
+def watched(loop, prove):
+    """Records of six steps, with a proof after the third or without."""
+    watch = ftlab.watch(loop.model, loop.optimizer, interval=1, budget=None)
+    for at, batch in enumerate(feed()[:6]):
+        loop.step(batch)
+        if prove and at == 2:
+            assert proved(loop).ok
+    watch.detach()
+    steps = watch.run.steps
+    told = {name: steps[name].tolist() for name in steps.columns if name != "rss"}
+    told = {
+        name: each
+        for name, each in told.items()
+        if not re.match("time|.*seconds", name)
+    }
+    events = [each.message for each in watch.run.events if each.kind != "finding"]
+    return told, [(row.step, row.op) for row in watch.run.ledger], events
+
+
+def test_a_watch_hears_nothing_of_a_proof():
+    loops = []
+    for prove in (False, True):
+        seed()
+        loops.append(watched(LOOPS["full_fine_tuning"](), prove))
+    assert repr(loops[0]) == repr(loops[1])
+
+
+def test_a_watched_run_has_the_findings_and_what_follows_from_them():
+    case = ftlab.faults.load("labels-not-shifted").build(fixed=False)
+
+    def loss(model, batch):
+        logits = model(input_ids=batch["input_ids"]).logits
+        labels = batch["labels"].reshape(-1)
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels)
+
+    with ftlab.watch(case.model, case.optimizer) as watch:
+        case.run(6)
+        alone = {each.code: each for each in watch.findings}
+        proof = ftlab.prove(
+            case.model, loss=loss, batch=case.batches[0], only="reported-loss"
+        )
+        found = {each.code: each for each in watch.findings}
+    assert alone["NUM014"].follows == ""
+    assert found["EXP005"].message == proof["reported-loss"].says
+    assert found["EXP005"].first_step == 5
+    assert found["NUM014"].follows == "EXP005"

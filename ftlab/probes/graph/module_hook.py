@@ -15,7 +15,13 @@ from ftlab.probes.torch_private import (
     scripting,
     unseen_by_modes,
 )
+from ftlab.records import replaying
 from ftlab.records.handle import Handle, HandleStack, rebind
+
+
+def is_no_training() -> bool:
+    """Whether what runs now is traced, or executed once more by ftlab."""
+    return is_traced() or replaying.active()
 
 
 class ModuleHook:
@@ -44,7 +50,7 @@ class ModuleHook:
         """Tell, except within a traced graph or for a replica."""
         if torch.compiler.is_compiling() or id(module) != self._module_id:
             return
-        if not is_traced():
+        if not is_no_training():
             with own_time, unseen_by_modes():
                 self._tell(self._path, self._seen(args, output))
 
@@ -91,7 +97,7 @@ class SharedHook(ModuleHook):
     ) -> None:
         """Tell, except within a traced graph or for a replica."""
         path = self._paths.get(id(module))
-        if path is None or torch.compiler.is_compiling() or is_traced():
+        if path is None or torch.compiler.is_compiling() or is_no_training():
             return
         with own_time, unseen_by_modes():
             self._tell(path, self._seen(args, output))

@@ -15,12 +15,11 @@ import torch
 from ftlab.probes.adapter.adapter_tree import adapted_layers, holders
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.flow_calls import floats_in
-from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.graph.module_hook import ModuleHook, is_no_training
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.rebinding import stand_in
 from ftlab.probes.torch_private import (
-    is_traced,
     is_within_backward,
     scripting,
 )
@@ -158,7 +157,7 @@ class _AnyModuleHook(ModuleHook):
     __slots__ = ()
 
     def __call__(self, module: torch.nn.Module, args: Any, output: Any = None) -> None:
-        if torch.compiler.is_compiling() or is_traced():
+        if torch.compiler.is_compiling() or is_no_training():
             return
         if not attribute_of(module, "_is_replica", False):
             self._tell(self._path, id(module) == self._module_id)

@@ -161,7 +161,7 @@ class IncompleteAdapterFile(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
-    caused_by = ("NUM001", "ADP020")
+    caused_by = ("EXP014", "NUM001", "ADP020")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

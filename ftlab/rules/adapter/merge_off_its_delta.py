@@ -125,7 +125,7 @@ class MergeOffItsDelta(Rule):
     name = "merge-off-its-delta"
     since = "0.1.0"
     status = "stable"
-    caused_by = ("MOD001",)
+    caused_by = ("EXP016", "MOD001")
     requires = (
         needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
     )

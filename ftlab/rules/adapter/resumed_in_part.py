@@ -88,6 +88,7 @@ class ResumedInPart(Rule):
 
     code = "ADP027"
     name = "resumed-in-part"
+    caused_by = ("EXP015",)
     since = "0.1.0"
     status = "stable"
     layer = "rollback"

@@ -89,7 +89,7 @@ class TrainedWeightsNotSaved(Rule):
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)
-    caused_by = ("ADP016", "ADP003")
+    caused_by = ("EXP014", "ADP016", "ADP003")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

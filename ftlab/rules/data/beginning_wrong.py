@@ -86,6 +86,7 @@ class BeginningWrong(SampleRule):
 
     code = "DAT022"
     name = "beginning-wrong"
+    caused_by = ("EXP017",)
     since = "0.1.0"
     status = "preview"
 

@@ -67,7 +67,7 @@ class ConversationsRunTogether(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS, ATTENTION)
-    caused_by = ("DAT023",)
+    caused_by = ("EXP002", "DAT023")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are turns, or nothing is known of the run."""

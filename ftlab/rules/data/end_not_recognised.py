@@ -103,7 +103,7 @@ class EndNotRecognised(SampleRule):
     name = "end-not-recognised"
     since = "0.1.0"
     status = "preview"
-    caused_by = ("DAT028", "DAT073")
+    caused_by = ("EXP017", "DAT028", "DAT073")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding: in pieces by the template, else spelled, or not heeded."""

@@ -118,6 +118,7 @@ class MicroBatchesMisweighed(Rule):
 
     code = "GRD017"
     name = "micro-batches-misweighed"
+    caused_by = ("EXP003",)
     since = "0.1.0"
     status = "preview"
     requires = (

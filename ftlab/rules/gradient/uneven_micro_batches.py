@@ -54,6 +54,7 @@ class UnevenMicroBatches(Rule):
 
     code = "GRD018"
     name = "uneven-micro-batches"
+    caused_by = ("EXP003",)
     since = "0.1.0"
     status = "preview"
     requires = (

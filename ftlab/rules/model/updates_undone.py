@@ -84,6 +84,7 @@ class UpdatesUndone(Rule):
 
     code = "MOD012"
     name = "updates-undone"
+    caused_by = ("EXP012",)
     since = "0.1.0"
     status = "preview"
     requires = (

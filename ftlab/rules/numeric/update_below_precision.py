@@ -85,7 +85,7 @@ class UpdateBelowPrecision(Rule):
             "(every 16 steps)",
         ),
     )
-    caused_by = ("ADP019", "OPT021")
+    caused_by = ("EXP012", "ADP019", "OPT021")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all tensors that stand still."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import torch
 
-from ftlab.records.checklist import in_order
 from ftlab.records.errors import BadValueError
 from ftlab.session.preflight.dry_run import STEPS
 from ftlab.session.preflight.given import Given, target_of
 from ftlab.session.preflight.looking import look
-from ftlab.session.preflight.relation_items import relation_items
+from ftlab.session.preflight.relation_items import with_relations
 from ftlab.views.findings.checklist import Checklist
 
 
@@ -141,7 +140,7 @@ exhaust: its items cannot be read again. Pass the DataLoader, or a list.
         raise BadValueError(msg)
     items = look(given, dry_steps)
     if prove:
-        items = in_order([*items, *relation_items(given)])
+        items = with_relations(items, given)
     return Checklist(items, title=f"Preflight of {_name(given)}")
 
 

@@ -1,17 +1,33 @@
 """Relations that must hold, tried where that costs a few forwards, as items."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ftlab.experiments.registry import all_experiments
-from ftlab.records.checklist import CheckItem
+from ftlab.records.checklist import CheckItem, in_order
 from ftlab.records.errors import BadValueError
+from ftlab.rules.registry import all_rules
 from ftlab.session.preflight.given import Given
 from ftlab.session.preflight.reading import first_batches
 from ftlab.session.prove import prove
 
 
-def relation_items(given: Given) -> Iterator[CheckItem]:
-    """Yield an item for each relation that holds or does not."""
+def with_relations(items: Iterable[CheckItem], given: Given) -> tuple[CheckItem, ...]:
+    """Try relations, and say of the rules' items which follow from a broken one."""
+    relations = list(_relation_items(given))
+    broken = {each.code: each for each in relations if each.code}
+    causes = {rule.code: rule.caused_by for rule in all_rules()}
+    said = [*relations]
+    for item in items:
+        cause = next((c for c in causes.get(item.code, ()) if c in broken), "")
+        if cause and item.status == "failed":
+            words = f"It follows from {cause}: {broken[cause].says}."
+            item = replace(item, cause=words, fix=f"Put {cause} right first.")
+        said.append(item)
+    return in_order(said)
+
+
+def _relation_items(given: Given) -> Iterator[CheckItem]:
     cheap = [each.code for each in all_experiments() if each.cheap]
     target = given.model if given.trainer is None else given.trainer
     settings = {"optimizer": given.optimizers, "tokenizer": given.tokenizer}

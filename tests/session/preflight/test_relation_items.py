@@ -3,6 +3,9 @@
 import torch
 
 import ftlab
+from ftlab.records.checklist import CheckItem
+from ftlab.session.preflight.given import Given
+from ftlab.session.preflight.relation_items import with_relations
 from tests.experiments.set_ups import llama, lora, padded, trainable
 
 
@@ -31,6 +34,25 @@ def test_a_broken_relation_is_an_item_that_failed():
     failed = [each for each in relations(model, padded()) if each.status == "failed"]
     assert [each.code for each in failed] == ["EXP006"]
     assert failed[0].fix
+
+
+def test_what_a_rule_says_follows_from_a_broken_relation():
+    model = lora(llama())
+    head = model.get_output_embeddings()
+    head.register_forward_hook(lambda _m, _a, out: out + 0.3 * out.mean(1, True))
+    given = Given(model, (torch.optim.SGD(trainable(model), 0.1),), batches=[padded()])
+    rules = [
+        CheckItem("data", name, status, "seen", code=code, cause="its own")
+        for name, status, code in (
+            ("a label", "failed", "NUM020"),
+            ("another", "failed", "DAT007"),
+            ("a third", "passed", "DAT007"),
+        )
+    ]
+    items = {each.name: each for each in with_relations(rules, given)}
+    assert items["another"].cause.startswith("It follows from EXP006: ")
+    assert items["another"].fix == "Put EXP006 right first."
+    assert items["a label"].cause == items["a third"].cause == "its own"
 
 
 def test_a_batch_that_the_model_is_not_called_with():

@@ -270,12 +270,9 @@ def watched(loop, prove):
             assert proved(loop).ok
     watch.detach()
     steps = watch.run.steps
-    told = {name: steps[name].tolist() for name in steps.columns if name != "rss"}
-    told = {
-        name: each
-        for name, each in told.items()
-        if not re.match("time|.*seconds", name)
-    }
+    clocks = re.compile("rss|time|.*second")
+    names = [name for name in steps.columns if not clocks.match(name)]
+    told = {name: steps[name].tolist() for name in names}
     events = [each.message for each in watch.run.events if each.kind != "finding"]
     return told, [(row.step, row.op) for row in watch.run.ledger], events
 

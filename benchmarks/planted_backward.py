@@ -87,19 +87,19 @@ def _plant(model: Any, dtype: torch.dtype, draw: random.Random) -> Planted:
         return _around(model, how, change, draw)
     how = "wrong" if how == "hook" else how
     module = draw.choice([n for n, _ in heard_modules(model) if n and "drop" not in n])
-    mode = ChangedCall(model, module, draw.randrange(6), _on_values(how, change))
+    mode = ChangedCall(model, module, draw.randrange(6), _on_values(how, change, []))
     op = "WrongBackward" if how == "wrong" else mode
     return Planted(f"function {how}", module, op, lambda: mode, [mode.remove])
 
 
-def _on_values(how: str, change: Change) -> Change:
+def _on_values(how: str, change: Change, remove: list[Callable[[], None]]) -> Change:
     """Return what is done to a tensor so that its gradient is another."""
 
     def done(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.requires_grad:
             return tensor
         if how == "hook":
-            tensor.register_hook(change)
+            remove.append(tensor.register_hook(change).remove)
             return tensor
         return tensor.detach() if how == "detach" else Wrong.apply(tensor, change)
 
@@ -115,7 +115,8 @@ def _hook(model: Any, change: Change, draw: random.Random) -> Planted:
     ]
     module, inner = draw.choice(named)
     kind = draw.choice(("returned", "given", "backward", "before backward"))
-    done = _on_values("hook", change)
+    remove: list[Callable[[], None]] = []
+    done = _on_values("hook", change, remove)
     if kind == "returned":
         handle = inner.register_forward_hook(lambda _m, _g, out: _first(out, done))
     elif kind == "given":
@@ -131,7 +132,8 @@ def _hook(model: Any, change: Change, draw: random.Random) -> Planted:
             lambda _m, out: tuple(g if g is None else change(g) for g in out)
         )
         module = around(module, [name for name, _ in named])
-    return Planted(f"hook {kind}", module, CHANGED, remove=[handle.remove])
+    remove.append(handle.remove)
+    return Planted(f"hook {kind}", module, CHANGED, remove=remove)
 
 
 def _around(model: Any, how: str, change: Change, draw: random.Random) -> Planted:
@@ -147,7 +149,8 @@ def _around(model: Any, how: str, change: Change, draw: random.Random) -> Plante
             and "drop" not in name
         ]
     )
-    done, given = _on_values(how, change), draw.random() < 0.5
+    taken: list[Callable[[], None]] = []
+    done, given = _on_values(how, change, taken), draw.random() < 0.5
 
     def called(*args: Any, **kwargs: Any) -> Any:
         if given:
@@ -161,9 +164,10 @@ def _around(model: Any, how: str, change: Change, draw: random.Random) -> Plante
     def remove() -> None:
         del vars(parent)[name]
 
+    taken.append(remove)
     op = {"hook": CHANGED, "wrong": "WrongBackward", "detach": "Tensor.detach"}[how]
     kind = f"around {name}, {'given' if given else 'returned'}, {how}"
-    return Planted(kind, module, op, remove=[remove])
+    return Planted(kind, module, op, remove=taken)
 
 
 def _first(output: Any, done: Change) -> Any:

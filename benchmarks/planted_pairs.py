@@ -6,6 +6,8 @@ random place: a weight, what a module returns, or the result of one of torch's f
 within a module, at some token or at all, and at least ten times as large as what
 rounding does there. The other half computes the same in another way: other attention,
 other numbers of threads, rows in another batch, a linear layer's sum in two halves.
+With ``--backward`` the changes are of gradients alone, see
+`benchmarks.planted_backward`.
 
     python -m benchmarks.planted_pairs --pairs 100
 """
@@ -43,6 +45,8 @@ class Planted:
     op: Any
     settings: Callable[[], Any] = contextlib.nullcontext
     remove: list[Callable[[], None]] = field(default_factory=list)
+    shown: Callable[[Any, Any, Any], bool] = lambda *_: True
+    """Asked with both models and what they are given, whether there is anything."""
 
 
 def build(family: str, dtype: torch.dtype, extra: str, seed: int) -> Any:
@@ -255,10 +259,10 @@ def right_op(found: Differences, op: str, kind: str) -> bool:
     """Say whether the operation is the one that was changed."""
     if not found.born:
         return False
-    names = found.born[0].ops
+    names, lines = found.born[0].ops, found.born[0].lines
     if kind.startswith("weight"):  # the first operation that uses the weight
         return found.born[0].weights == (kind.split()[1],) and any(names)
-    return op in names
+    return op in names or any(op and line.endswith(op) for line in lines)
 
 
 @contextlib.contextmanager
@@ -329,8 +333,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--backward", action="store_true", help="plant changes of gradients alone"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
+    change = plant
+    if options.backward:
+        from benchmarks.planted_backward import plant as change
     count: Counter[str] = Counter()
     draw = random.Random(options.seed)
     while count["planted"] < options.pairs or count["same"] < options.pairs:
@@ -338,26 +348,36 @@ def main() -> None:
         extra = draw.choice(("", "lora", "4bit"))
         seed = draw.randrange(1000)
         model, twin = (build(family, dtype, extra, seed) for _ in "ab")
-        given = batch(draw)
+        given, label = batch(draw), f"{family} {dtype} {extra}"
         if count["planted"] <= count["same"]:
-            _planted(count, (model, twin), given, draw, f"{family} {dtype} {extra}")
+            planted = change(twin, dtype, draw)
+            _planted(count, (model, twin), given, planted, label)
         else:
-            kind, a, b, meeting = rounding(model, twin, given, draw)
-            found = compare(Pair(a, b, ("a", "b"), meeting))
-            count["same"] += 1
-            if not found.equal:
-                count["told wrongly"] += 1
-                told = [(x.module, x.tensor, x.ops, x.ratio) for x in found.born[:2]]
-                print("WRONG", kind, family, dtype, extra, told)
+            _same(count, rounding(model, twin, given, draw), label)
     print(dict(count))
 
 
+def _same(count: Counter[str], pair: tuple[str, Any, Any, Any], label: str) -> None:
+    kind, a, b, meeting = pair
+    found = compare(Pair(a, b, ("a", "b"), meeting))
+    count["same"] += 1
+    if not found.equal:
+        count["told wrongly"] += 1
+        told = [(x.module, x.tensor, x.ops, x.ratio) for x in found.born[:2]]
+        print("WRONG", kind, label, told)
+
+
 def _planted(
-    count: Counter[str], models: tuple[Any, Any], given: Any, draw: Any, label: str
+    count: Counter[str],
+    models: tuple[Any, Any],
+    given: Any,
+    planted: Planted,
+    label: str,
 ) -> None:
     model, twin = models
-    planted = plant(twin, next(p.dtype for p in model.parameters()), draw)
     try:
+        if not planted.shown(model, twin, given):
+            return
         a = Side(model, given, lambda: model(**given))
         b = Side(twin, given, lambda: twin(**given), planted.settings)
         found = compare(Pair(a, b, ("a", "b")))
@@ -372,8 +392,21 @@ def _planted(
     count["module"] += module
     count["op"] += module and operation
     if not (module and operation):
-        told = [(x.module, x.ops, round(x.ratio, 1), x.weights) for x in found.born[:2]]
-        print("MISSED", label, planted.kind, planted.module, op, "->", told)
+        told = [
+            (x.module, x.ops, x.tensor, x.lines, round(x.ratio, 1), x.weights)
+            for x in found.born[:2]
+        ]
+        print(
+            module,
+            operation,
+            "MISSED",
+            label,
+            planted.kind,
+            planted.module,
+            op,
+            "->",
+            told,
+        )
 
 
 if __name__ == "__main__":

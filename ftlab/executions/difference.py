@@ -1,12 +1,18 @@
 """Executes two sides until it is known where they part."""
 
+from collections.abc import Callable
+
 from ftlab.executions.births import Birth, births, differing_weights, words
 from ftlab.executions.captures import Captured
 from ftlab.executions.floors import Ratios
 from ftlab.executions.jumps import jump
+from ftlab.executions.listening import Place
 from ftlab.executions.operations import (
     BackwardOperations,
+    Dropping,
     ForwardOperations,
+    Operations,
+    Parted,
     Stopping,
     parting,
 )
@@ -123,30 +129,35 @@ def _born(
 
 def _parting(runs: Runs, birth: Birth) -> tuple[tuple[str, str], tuple[str, str]]:
     """Execute both sides once more, to the operation where they part."""
-    found = []
-    sides = ((runs.a, runs.alike), (runs.b, runs.meeting))
-    for side, meeting in sides:
-        if isinstance(side, Captured):
-            continue
-        kind = ForwardOperations if birth.phase == "forward" else BackwardOperations
-        operations = kind()
-        listener = Stopping(
-            operations, birth.places[0], tape=runs.tape, meeting=meeting, put=runs.tape
-        )
-        runs.run(side, listener, wide=True, within=operations)
-        found.append(listener.reached)
-    if len(found) == 1:  # a capture tells no operations; the last one made the tensor
-        last = next(iter(found[0][-1:]), None)
-        name, line = (last.name, last.line) if last else ("", "")
-        return (name, name), (line, line)
-    both = parting(found[0], found[1], runs.meeting)
-    if both is None:
-        return ("", ""), ("", "")
-    a, b = both
+    forward, both = birth.phase == "forward", None
+    start = (birth.module, birth.call, "out")
+    outs = [place for place in runs.tape.values if place[:3] == start]
+    if not forward and outs and isinstance(runs.a, Side):
+        both = _parted(runs, outs[0], Dropping)
+    kind = ForwardOperations if forward else BackwardOperations
+    a, b = both or _parted(runs, birth.places[0], kind) or (None, None)
     return (
         (a.name if a else "", b.name if b else ""),
         (a.line if a else "", b.line if b else ""),
     )
+
+
+def _parted(runs: Runs, place: Place, kind: Callable[[], Operations]) -> Parted:
+    found = []
+    for side, meeting in ((runs.a, runs.alike), (runs.b, runs.meeting)):
+        if isinstance(side, Captured):
+            continue
+        operations = kind()
+        listener = Stopping(
+            operations, place, tape=runs.tape, meeting=meeting, put=runs.tape
+        )
+        backward = isinstance(operations, BackwardOperations)
+        runs.run(side, listener, wide=True, backward=backward, within=operations)
+        found.append(listener.reached)
+    if len(found) == 1:  # a capture tells no operations; the last one made the tensor
+        last = next(iter(found[0][-1:]), None)
+        return last, last
+    return parting(found[0], found[1], runs.meeting)
 
 
 def _of_sketches(captured: Captured, side: Side, names: tuple[str, str]) -> Differences:

@@ -16,6 +16,7 @@ from ftlab.replay.torch_private import (
     graph_task,
     outside_functions,
     outside_modes,
+    zeros_to,
 )
 
 
@@ -53,6 +54,10 @@ class Listener:
     def gradient(self, place: Place, gradient: torch.Tensor) -> torch.Tensor | None:
         """See the gradient of that tensor; return what goes on, if it is another."""
         return None
+
+    def awaits(self, place: Place) -> bool:
+        """Say whether a gradient goes on here even where none comes."""
+        return False
 
     def entered(self) -> None:
         """Hear that a module begins, behind what it is given."""
@@ -107,6 +112,8 @@ class Listening:
         self._listener = listener
         self._handles = HandleStack()
         self._begun: Counter[tuple[str, bool]] = Counter()
+        # Backward begins here as well, with zeros: it comes though code drops it.
+        self.awaited: list[tuple[Any, torch.Tensor]] = []
 
     def __enter__(self) -> "Listening":
         for name, module in heard_modules(self._model):
@@ -159,14 +166,21 @@ class Listening:
             with outside_functions():
                 same = new is tensor
                 own = tensor.view_as(tensor) if same else Replaced.apply(tensor, (new,))
-            self._handles.add(own.register_hook(partial(self._gradient, place)))
+            if not again and self._listener.awaits(place):
+                self.awaited.append(zeros_to(own))
+            # Behind the hooks that code puts on it, which are not of this module.
+            node: Any = own.grad_fn
+            self._handles.add(node.register_prehook(partial(self._gradient, place)))
             return own
 
         return show
 
-    def _gradient(self, place: Place, gradient: torch.Tensor) -> torch.Tensor | None:
+    def _gradient(self, place: Place, given: tuple[torch.Tensor | None]) -> Any:
+        if given[0] is None:  # an undefined gradient, as good as zero
+            return None
         with torch.no_grad(), outside_modes():
-            return self._listener.gradient(place, gradient)
+            new = self._listener.gradient(place, given[0])
+        return new if new is None else (new,)
 
 
 def heard_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:

@@ -9,9 +9,11 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
+from ftlab.executions.births import around, maker
 from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.listening import Place
 from ftlab.executions.passes import Beside
+from ftlab.executions.tape import of_weight, weight_gradients
 from ftlab.executions.tokens import Meeting
 from ftlab.replay.torch_private import TorchDispatchMode, current_node, outside_modes
 from ftlab.replay.tracing.site import source_lines
@@ -30,6 +32,8 @@ class Operation:
         Innermost source line outside torch.
     given, made
         Its tensors; of those that it made, the values.
+    within
+        What a node of backward has torch compute.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Operation:
     given: tuple[torch.Tensor, ...]
     made: tuple[torch.Tensor, ...]
     values: tuple[torch.Tensor, ...]
+    within: str = ""
 
 
 _NO_ARITHMETIC = (
@@ -63,10 +68,25 @@ class ForwardOperations(TorchFunctionMode):
         kwargs = kwargs or {}
         outputs = func(*args, **kwargs)
         name = resolve_name(func) or getattr(func, "__name__", str(func))
-        if made := _tensors(outputs):
-            line, given = source_lines()[1], _tensors((args, kwargs))
+        made, given = _tensors(outputs), _tensors((args, kwargs))
+        if made and self.is_noted(given, made):
+            line = source_lines()[1]
             self.frames[-1].append(_noted(_short(name), line, given, made))
         return outputs
+
+    def is_noted(self, given: list[torch.Tensor], made: list[torch.Tensor]) -> bool:
+        """Say whether a function that makes some tensors of others is noted."""
+        return True
+
+
+class Dropping(ForwardOperations):
+    """Notes those alone that drop the gradient of what they are given."""
+
+    def is_noted(self, given: list[torch.Tensor], made: list[torch.Tensor]) -> bool:
+        """Say so; what a function of autograd computes without is not dropped."""
+        floats = [each.requires_grad for each in made if each.is_floating_point()]
+        dropped = bool(floats) and not any(floats) and torch.is_grad_enabled()
+        return dropped and any(each.requires_grad for each in given)
 
 
 class BackwardOperations(TorchDispatchMode):
@@ -86,8 +106,19 @@ class BackwardOperations(TorchDispatchMode):
         if node is not None:
             made = _tensors(results(func, args, kwargs, outputs))
             given = _tensors((args, kwargs))
-            self.frames[-1].append(_noted(node.name(), source_lines()[1], given, made))
+            name, within, line = (
+                node.name(),
+                str(func.overloadpacket),
+                source_lines()[1],
+            )
+            if name == "ReplacedBackward":  # ours: a sum, or what a hook computes
+                name = within
+            self.frames[-1].append(_noted(name, line, given, made, within))
         return outputs
+
+
+Operations = ForwardOperations | BackwardOperations
+Parted = tuple[Operation | None, Operation | None] | None
 
 
 class Stopping(Beside):
@@ -102,7 +133,7 @@ class Stopping(Beside):
 
     def __init__(
         self,
-        operations: ForwardOperations | BackwardOperations,
+        operations: Operations,
         wanted: Place,
         **of: Any,
     ) -> None:
@@ -111,20 +142,38 @@ class Stopping(Beside):
         self._operations = operations
         self._backward = isinstance(operations, BackwardOperations)
         self._wanted = wanted
+        self._maker = maker(wanted, self._modules, not self._backward)[0]
+        self._running = ""
+        self._its: list[Operation] = []
 
     def value(self, place: Place, tensor: torch.Tensor, *, again: bool) -> torch.Tensor:
         """Hold the running module's operations where they are wanted."""
         if place == self._wanted and not self._backward and not again:
-            self.reached = leading_to(tensor, self._operations.frames[-1])
+            frame = self._operations.frames[-1]
+            dropping = isinstance(self._operations, Dropping)
+            self.reached = frame[:] if dropping else leading_to(tensor, frame)
         return super().value(place, tensor, again=again)
 
     def gradient(self, place: Place, gradient: torch.Tensor) -> torch.Tensor | None:
-        """Hold backward's operations since the last gradient."""
-        if place == self._wanted and self._backward:
-            self.reached = leading_to(gradient, self._operations.frames[-1])
+        """Hold the operations of backward, of the module that made the gradient."""
         if self._backward:
+            if self._running == self._maker:
+                self._its += self._operations.frames[-1]
             self._operations.frames[-1].clear()
+            if place == self._wanted:
+                self.reached = leading_to(gradient, self._its)
+            own = place.kind == "out" or place.module == self._maker
+            module = place.module
+            self._running = module if own else around(module, self._modules)
         return super().gradient(place, gradient)
+
+    def finished(self, model: torch.nn.Module) -> None:
+        """Hold the operations that led to a parameter's gradient."""
+        super().finished(model)
+        for name, gradient in weight_gradients(model):
+            if of_weight(name) == self._wanted:
+                since = [*self._its, *self._operations.frames[-1]]
+                self.reached = leading_to(gradient, since)
 
     def entered(self) -> None:
         """Begin the operations of a module."""
@@ -151,15 +200,13 @@ def leading_to(
     return found[::-1]
 
 
-def parting(
-    a: list[Operation], b: list[Operation], meeting: Meeting
-) -> tuple[Operation | None, Operation | None] | None:
+def parting(a: list[Operation], b: list[Operation], meeting: Meeting) -> Parted:
     """Return the first operations of two sides that do not make the same.
 
     Operations are paired by name and order; one is ``None`` where a side has none in
     this place. ``None`` where all that are paired make the same.
     """
-    names = [[operation.name for operation in side] for side in (a, b)]
+    names = [[(each.name, each.within) for each in side] for side in (a, b)]
     matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
     for kind, i, i_end, j, j_end in matcher.get_opcodes():
         if kind == "replace":
@@ -172,10 +219,10 @@ def parting(
     return None
 
 
-def _noted(name: str, line: str, given: Any, made: Any) -> Operation:
+def _noted(name: str, line: str, given: Any, made: Any, within: str = "") -> Operation:
     with torch.no_grad(), outside_modes():
         values = tuple(tensor.detach().clone() for tensor in made)
-    return Operation(name, line, tuple(given), tuple(made), values)
+    return Operation(name, line, tuple(given), tuple(made), values, within)
 
 
 def _short(name: str) -> str:

@@ -167,6 +167,10 @@ class Beside(Listener):
         other = self._instead(place, forward=False)
         return None if other is None else self._meeting.forced(other, gradient)
 
+    def awaits(self, place: Place) -> bool:
+        """Say whether the tape that goes on has a gradient here."""
+        return self._put is not None and place in self._put.gradients
+
     def finished(self, model: torch.nn.Module) -> None:
         """Compare the gradients of parameters; one that is lost is infinitely far."""
         for name, gradient in weight_gradients(model):

@@ -83,11 +83,11 @@ class Side:
             if wide:
                 stack.enter_context(widened(self.model, rounding))
             stack.enter_context(within or nullcontext())
-            stack.enter_context(Listening(self.model, listener))
+            listening = stack.enter_context(Listening(self.model, listener))
             output = self.call()
-            loss = loss_of(output)
-            if backward and loss is not None and loss.requires_grad:
-                backward_within_modes(loss)
+            loss, awaited = loss_of(output), listening.awaited
+            if backward and loss is not None and (loss.requires_grad or awaited):
+                backward_within_modes(loss, awaited)
         if backward:
             listener.finished(self.model)
 

@@ -13,7 +13,12 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from ftlab.replay.torch_private import TorchDispatchMode, graph_task, storage_key
+from ftlab.replay.torch_private import (
+    TorchDispatchMode,
+    current_node,
+    graph_task,
+    storage_key,
+)
 from ftlab.replay.tracing.site import within_checkpoint
 from ftlab.replay.tracing.traits import traits
 
@@ -125,7 +130,9 @@ class Wide(TorchDispatchMode):
 
 
 def _of_autograd(func: Any) -> bool:
-    """Say whether autograd casts a gradient to its tensor's dtype."""
+    """Say whether autograd casts a gradient to its tensor's dtype, or a hook has it."""
+    if type(current_node()).__name__ == "AccumulateGrad":
+        return True
     cast = func is torch.ops.aten._to_copy.default  # noqa: SLF001  an operation's name
     return cast and graph_task() != -1 and not within_checkpoint()
 

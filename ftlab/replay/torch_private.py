@@ -61,17 +61,32 @@ def thread_modes() -> Sequence[Any]:
     return (*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack())
 
 
-def backward_within_modes(loss: torch.Tensor) -> None:
-    """Run backward as ``loss.backward()`` does, which leaves the function modes."""
+def backward_within_modes(
+    loss: torch.Tensor, more: Sequence[tuple[Any, torch.Tensor]] = ()
+) -> None:
+    """Run backward as ``loss.backward()`` does, which leaves the function modes.
+
+    ``more`` are other edges of the graph to begin at, each with its gradient.
+    """
+    own = [(loss, torch.ones_like(loss))] if loss.requires_grad else []
+    edges, gradients = zip(*own, *more, strict=True)
     torch.autograd.graph._engine_run_backward(
-        (loss,),
-        (torch.ones_like(loss),),
+        edges,
+        gradients,
         False,
         False,
         (),
         allow_unreachable=True,
         accumulate_grad=True,
     )
+
+
+def zeros_to(made: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    """Return the graph's edge to what made a tensor, and zeros as its gradient."""
+    node: Any = made.grad_fn
+    with outside_modes():
+        zeros = made.new_zeros(()).expand_as(made)
+    return torch.autograd.graph.GradientEdge(node, made.output_nr), zeros
 
 
 def outside_functions() -> Any:

@@ -29,7 +29,8 @@ from ftlab.records.difference import Born, Differences
 def test_a_planted_change_is_named(family, extra, dtype, capsys):
     draw, count = random.Random(1), Counter()
     models = build(family, dtype, extra, 1), build(family, dtype, extra, 1)
-    _planted(count, models, batch(draw), draw, family)
+    planted = plant(models[1], dtype, draw)
+    _planted(count, models, batch(draw), planted, family)
     assert count == {"planted": 1, "module": 1, "op": 1}
     assert capsys.readouterr().out == ""
     for model in models:

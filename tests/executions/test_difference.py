@@ -241,6 +241,75 @@ def test_a_wrong_gradient_is_named_in_backward(dtype):
     assert found.outcome < 3
 
 
+def scaled(gradient):
+    return gradient * 1.5
+
+
+@in_each_precision
+def test_a_gradient_that_is_dropped_is_named_and_what_it_leads_to_is_not(dtype):
+    a, b = llamas(dtype)
+    b.model.layers[1].mlp.register_forward_hook(lambda *of: of[-1].detach())
+    born = told(difference(a, b))
+    assert (born.module, born.phase) == ("model.layers.1.mlp", "backward")
+    assert born.ops == ("", "Tensor.detach")
+    assert born.lines[1].startswith("tests/executions/test_difference.py:")
+    a, b = llamas(dtype)
+    b.lm_head.register_forward_pre_hook(lambda _, given: given[0].detach())
+    assert told(difference(a, b)).module == "lm_head"
+
+
+@in_each_precision
+def test_what_a_module_does_to_one_of_several_branches_is_named(dtype):
+    a, b = llamas(dtype)
+    attention = b.model.layers[0].self_attn
+    projection = attention.v_proj
+    vars(attention)["v_proj"] = lambda x: projection(Wrong.apply(x))
+    born = told(difference(a, b))
+    assert (born.module, born.ops[1]) == ("model.layers.0.self_attn", "WrongBackward")
+    vars(attention)["v_proj"] = lambda x: projection(x.detach())
+    born = told(difference(a, b))
+    assert born.module == "model.layers.0.self_attn"
+    assert born.ops == ("", "Tensor.detach")
+
+
+@in_each_precision
+def test_a_hook_on_a_gradient_is_of_the_module_that_puts_it_there(dtype):
+    a, b = llamas(dtype)
+    handles = []
+    b.model.layers[1].mlp.up_proj.register_forward_pre_hook(
+        lambda _, given: handles.append(given[0].register_hook(scaled))
+    )
+    born = told(difference(a, b))
+    for handle in handles:
+        handle.remove()
+    assert born.module == "model.layers.1.mlp.up_proj"
+    assert born.ops == ("", "aten.mul")
+    assert born.lines[1].endswith(" scaled")
+
+
+@in_each_precision
+def test_a_parameters_hook_is_named(dtype):
+    a, b = llamas(dtype)
+    b.model.layers[1].mlp.up_proj.weight.register_hook(scaled)
+    born = told(difference(a, b))
+    assert born.module == "model.layers.1.mlp.up_proj"
+    assert born.tensor == "the gradient of its weight"
+    assert born.lines[1].endswith(" scaled")
+
+
+def test_a_parameter_that_is_used_detached_is_named():
+    class Frozen(nn.Linear):
+        def forward(self, x):
+            return nn.functional.linear(x, self.weight.detach())
+
+    a, b = llamas()
+    b.model.layers[0].mlp.up_proj.__class__ = Frozen
+    born = told(difference(a, b))
+    assert born.module == "model.layers.0.mlp.up_proj"
+    assert born.tensor == "the gradient of its weight"
+    assert born.ops == ("", "Tensor.detach")
+
+
 def test_dropout_does_not_matter():
     a, b = llamas(attention_dropout=0.5)
     assert difference(a.train(), b.train()).outcome == 0

@@ -7,6 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ftlab.executions.listening import Listener, Listening, heard_modules, shared_name
 from ftlab.executions.wide import Wide
+from ftlab.replay.torch_private import backward_within_modes
 from tests.executions.sides import llama
 from tests.models import tiny_lora
 
@@ -126,6 +127,55 @@ def test_hooks_of_the_user_belong_to_their_module():
     listen(model, torch.ones(1, 2, requires_grad=True), notes)
     assert given == [8, 6]
     assert made == [10]
+
+
+def test_hooks_on_a_gradient_belong_to_the_module_whose_code_puts_them():
+    class Hooked(nn.Module):
+        def forward(self, x):
+            x.register_hook(lambda gradient: gradient * 10)
+            return x * 1
+
+    notes, model = Notes(), nn.Sequential(Hooked(), nn.Tanh())
+    with Listening(model, notes):
+        out = model(torch.zeros(2, requires_grad=True))
+        out.register_hook(lambda gradient: gradient * 3)
+        out.sum().backward()
+    found = {tuple(place): gradient.tolist() for place, gradient in notes.gradients}
+    assert found["0", 0, "out", ""] == [3, 3]
+    assert found["0", 0, "in", "0"] == [30, 30]
+
+
+def test_a_gradient_that_is_not_defined_is_not_shown():
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(_context, x):
+            return x * 1
+
+        @staticmethod
+        def backward(_context, _gradient):
+            return None
+
+    class Drops(nn.Module):
+        def forward(self, x):
+            return Nothing.apply(x)
+
+    notes = Notes()
+    with Listening(Drops(), notes) as listening:
+        listening._model(torch.ones(1, requires_grad=True)).backward()
+    assert [place.kind for place, _ in notes.gradients] == ["out"]
+
+
+def test_a_gradient_that_is_awaited_comes_where_code_drops_it():
+    class Awaiting(Notes):
+        def awaits(self, place):
+            return place.module == "0"
+
+    notes, model = Awaiting(), nn.Sequential(nn.Identity(), nn.Tanh())
+    with Listening(model, notes) as listening:
+        model(torch.ones(2, 2, requires_grad=True)).detach()
+        backward_within_modes(torch.ones(()), listening.awaited)
+    assert [place.module for place, _ in notes.gradients][:2] == ["0", "0"]
+    assert not any(gradient.any() for _, gradient in notes.gradients)
 
 
 def test_no_hook_stays_when_the_model_raises():

@@ -6,6 +6,7 @@ from torch import nn
 from ftlab.executions.listening import Listening, Place
 from ftlab.executions.operations import (
     BackwardOperations,
+    Dropping,
     ForwardOperations,
     Operation,
     Stopping,
@@ -67,6 +68,31 @@ def test_operations_of_backward_are_named_by_their_nodes():
     found = reached(Chain(), place, BackwardOperations)
     assert "TanhBackward0" in names(found)
     assert "MulBackward0" not in names(found)
+
+
+def test_operations_that_drop_a_gradient_are_told_from_others():
+    class Drops(nn.Module):
+        def forward(self, x):
+            kept = nn.functional.silu(x) * x.detach().exp()
+            return Doubled.apply(kept) * (x > 0)
+
+    operations, place = Dropping(), Place("", 0, "out", "")
+    with Spool() as spool:
+        tape, model = Tape(spool), Drops()
+        stopping = Stopping(operations, place, tape=tape, meeting=STILL, put=tape)
+        with operations, Listening(model, stopping):
+            model(torch.ones(2, requires_grad=True))
+    assert names(stopping.reached) == ["Tensor.detach"]
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(_context, x):
+        return x * 2
+
+    @staticmethod
+    def backward(_context, gradient):
+        return gradient * 2
 
 
 def test_values_are_those_that_an_operation_made_before_they_were_changed():

@@ -75,6 +75,13 @@ def test_with_the_tapes_values_put_in_only_the_cause_is_left(tape):
     assert differing == [given]
 
 
+def test_a_gradient_is_awaited_where_the_tape_that_goes_on_has_one(tape):
+    beside = Beside(tape, MEETING, put=tape)
+    assert beside.awaits(out("a"))
+    assert not beside.awaits(out("c"))
+    assert not Beside(tape, MEETING).awaits(out("a"))
+
+
 def test_values_are_put_in_some_places_alone(tape):
     beside = Beside(tape, MEETING, put=tape, only={Place("b", 0, "in", "0")})
     assert run(other(), beside).tolist() == [[4, 4]]

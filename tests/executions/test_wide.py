@@ -134,3 +134,13 @@ def test_mixtral_runs_in_float64():
             logits, exact = (each(**batch).logits for each in (model, looping))
     assert torch.allclose(logits, exact, rtol=1e-10, atol=1e-14)
     assert torch.allclose(logits.float(), near, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_hooks_of_parameters_may_compute(dtype):
+    layer, x = nn.Linear(2, 2).to(dtype), torch.ones(1, 2, dtype=dtype)
+    layer.weight.register_hook(lambda gradient: gradient * 2.0)
+    with Wide():
+        layer(x).sum().backward()
+    assert layer.weight.grad.dtype == dtype
+    assert layer.weight.grad.tolist() == [[2, 2], [2, 2]]

@@ -250,6 +250,21 @@ def test_backward_within_modes_lets_function_modes_see_a_custom_backward():
     assert (plain[1], within[1]) == (False, True)
 
 
+def test_backward_within_modes_begins_at_other_edges_too():
+    weight, other = (torch.ones(2, requires_grad=True) for _ in "ab")
+    seen = []
+    made = other * 2
+    made.grad_fn.register_prehook(lambda given: seen.append(given) or (given[0] + 1,))
+    zeros = torch_private.zeros_to(made)
+    torch_private.backward_within_modes((weight * 3).sum(), [zeros])
+    assert weight.grad.tolist() == [3, 3]
+    assert other.grad.tolist() == [2, 2]
+    assert not seen[0][0].any()
+    again = other.exp()
+    torch_private.backward_within_modes(torch.ones(()), [torch_private.zeros_to(again)])
+    assert other.grad.tolist() == [2, 2]
+
+
 def test_backward_within_modes_adds_to_gradients():
     weight = torch.ones(2, requires_grad=True)
     weight.grad = torch.ones(2)

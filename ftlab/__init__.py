@@ -11,6 +11,7 @@ from typing import Any
 from ftlab._version import __version__ as __version__
 
 _MODULES = {
+    "adapters": "ftlab.session.adapters",
     "assert_learning": "ftlab.session.assert_learning",
     "capture": "ftlab.session.capture",
     "data": "ftlab.session.data",
@@ -39,6 +40,7 @@ _NAMESPACES = {
 }
 
 __all__ = [
+    "adapters",
     "assert_learning",
     "capture",
     "debug",

@@ -4,6 +4,7 @@ from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
+from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.capture import capture as capture
 from ftlab.session.data import data as data
@@ -24,6 +25,7 @@ from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
 __all__ = [
+    "adapters",
     "assert_learning",
     "capture",
     "debug",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.executions.pairs import copied
+from ftlab.executions.pairs import copied, is_merged
 from ftlab.executions.side import NotApplicableError
 
 
@@ -138,7 +138,10 @@ def bare_base(model: Any) -> Any:
         The base cannot be copied.
     """
     try:
-        base = copied(model).unload()
+        twin = copied(model)
+        if is_merged(twin):
+            twin.unmerge_adapter()
+        base = twin.unload()
     except Exception as error:
         msg = f"its base cannot be copied ({type(error).__name__}: {error})"
         raise NotApplicableError(msg) from error

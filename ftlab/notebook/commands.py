@@ -203,6 +203,7 @@ COMMANDS = (
         expression="arguments as for ftlab.prove; without them the one trainer, or "
         "model, optimizer and DataLoader, there is",
     ),
+    _mirrored("adapters", "Show what a model's adapters are and do.", "model, batch"),
     _mirrored("diff", "Say where two executions part.", "a, b, batch"),
     _mirrored(
         "roundtrip",

@@ -66,6 +66,9 @@ def adapters_from(
     """
     from peft import PeftModel
 
+    if is_merged(model):
+        msg = "an adapter is merged into the live model; call unmerge_adapter() first"
+        raise NotApplicableError(msg)
     there = base or base_folder(model)
     bare = bare_base(model) if there is None else base_from_folder(model, there)
     _grow(bare, model)
@@ -138,10 +141,7 @@ def bare_base(model: Any) -> Any:
         The base cannot be copied.
     """
     try:
-        twin = copied(model)
-        if is_merged(twin):
-            twin.unmerge_adapter()
-        base = twin.unload()
+        base = copied(model).unload()
     except Exception as error:
         msg = f"its base cannot be copied ({type(error).__name__}: {error})"
         raise NotApplicableError(msg) from error

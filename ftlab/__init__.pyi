@@ -7,6 +7,7 @@ from ftlab.replay.breakpoints import predicates as when
 from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.capture import capture as capture
+from ftlab.session.compare import compare as compare
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
@@ -28,6 +29,7 @@ __all__ = [
     "adapters",
     "assert_learning",
     "capture",
+    "compare",
     "debug",
     "diff",
     "explain",

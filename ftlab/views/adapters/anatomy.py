@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.style import count, number
 from ftlab.views.view import View
 
@@ -15,15 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
 
 SHARE = 0.9
 """Of the energy, the sum of squared singular values: what carries it is in use."""
-NAMED = 24
-"""Rows of a picture that are named."""
 
 
 class AdapterView(View["AdapterAnatomy"]):
@@ -95,7 +92,7 @@ class AdapterView(View["AdapterAnatomy"]):
 
     def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:
         """Give each block a row."""
-        rows = len({_block(each.place)[0] for each in summary.layers})
+        rows = blocks_of([each.place for each in summary.layers])
         return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
 
     def draw_on(self, figure: Figure | SubFigure, summary: AdapterAnatomy) -> None:
@@ -123,7 +120,8 @@ class AdapterView(View["AdapterAnatomy"]):
             else:
                 values = [each.norm for each in layers]
                 title = "norm of the adapter's parameters (no batch was given)"
-            _heat(axis, layers, values, title, share=measured)
+            words = share_words if measured else number
+            draw_heat(axis, [e.place for e in layers], values, title, words=words)
 
 
 def _lines(anatomy: AdapterAnatomy) -> list[str]:
@@ -165,59 +163,7 @@ def _effect_words(layers: Sequence[AdaptedLayer]) -> str:
     most = max(layers, key=lambda each: each.effect)
     median = float(np.median([each.effect for each in layers]))
     said = (
-        f"what layers return moves by {_share(median)} (median), most at "
-        f"{most.place}: {_share(most.effect)}"
+        f"what layers return moves by {share_words(median)} (median), most at "
+        f"{most.place}: {share_words(most.effect)}"
     )
     return said + (f"; not at all in {count(len(still), 'layer')}" if still else "")
-
-
-def _share(value: float) -> str:
-    return f"{value:.3g}x" if value >= 10 else f"{number(100 * value)}%"
-
-
-def _heat(
-    axis: Axes,
-    layers: Sequence[AdaptedLayer],
-    values: Sequence[float],
-    title: str,
-    *,
-    share: bool,
-) -> None:
-    blocks = list(dict.fromkeys(_block(each.place)[0] for each in layers))
-    within = list(dict.fromkeys(_block(each.place)[1] for each in layers))
-    grid = np.full((len(blocks), len(within)), np.nan)
-    for each, value in zip(layers, values, strict=True):
-        row, column = _block(each.place)
-        at = blocks.index(row), within.index(column)
-        grid[at] = np.nanmax([grid[at], value])
-    finite = grid[np.isfinite(grid)]
-    axis.imshow(
-        grid,
-        aspect="auto",
-        cmap="viridis",
-        vmin=0,
-        vmax=max(float(finite.max()) if finite.size else 0.0, 1e-12),
-    )
-    few = grid.size <= 12 * NAMED
-    for (row, column), value in np.ndenumerate(grid):
-        if few and np.isfinite(value):
-            dark = value < 0.6 * finite.max() or finite.max() == 0
-            axis.text(
-                column,
-                row,
-                _share(value) if share else number(value),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if dark else "black",
-            )
-    every = max(1, -(-len(blocks) // NAMED))
-    axis.set_yticks(range(0, len(blocks), every), blocks[::every], fontsize=7)
-    axis.set_xticks(range(len(within)), within, fontsize=7, rotation=30, ha="right")
-    axis.set_title(title, fontsize=8.5, loc="left")
-
-
-def _block(place: str) -> tuple[str, str]:
-    """Split a place into its block and what is in it."""
-    found = re.match(r"(.*?layers\.\d+)\.?(.*)$", place)
-    return (found[1], found[2] or "block") if found else ("", place)

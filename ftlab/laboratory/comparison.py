@@ -17,9 +17,15 @@ EXACT = 1e-12
 """Distance over size below which two products in float64 are the same."""
 _PIECE = 1 << 22
 _IDLE = frozenset(
-    {"_name_or_path", "base_model_name_or_path", "transformers_version", "peft_version"}
+    {
+        "_name_or_path",
+        "base_model_name_or_path",
+        "inference_mode",
+        "peft_version",
+        "transformers_version",
+    }
 )
-"""Settings that say where something came from, and not what it is."""
+"""Settings that say where something came from, or that saving sets."""
 
 
 def compared(a: Any, b: Any) -> AdapterComparison:

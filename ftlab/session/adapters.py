@@ -3,12 +3,14 @@
 from typing import Any
 
 from ftlab.laboratory.anatomy import anatomy
+from ftlab.laboratory.quantisation import quantised_layers
 from ftlab.records.errors import BadValueError
 from ftlab.session.given_models import batch_of, model_of, on_device
 from ftlab.views.adapters.anatomy import AdapterView
+from ftlab.views.adapters.quantisation import QuantisationView
 
 
-def adapters(model: Any, batch: Any = None) -> AdapterView:
+def adapters(model: Any, batch: Any = None, *, original: Any = None) -> AdapterView:
     """Show what a model's adapters are, where they are, and what they change.
 
     Every method of PEFT's is read in the same way: which parameters it has in which
@@ -24,17 +26,20 @@ def adapters(model: Any, batch: Any = None) -> AdapterView:
         ``next(iter(trainer.get_train_dataloader()))``: the effects are measured on it,
         with two forwards in evaluation mode. Nothing is changed by that. Without a
         batch they are not measured.
+    original
+        Of a base in few bits: the folder of the base as it was, or the model, with
+        which the quantised weights are compared.
 
     Returns
     -------
     AdapterView
         ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
-        layer.
+        layer. `AdapterView.quantisation` shows a base in few bits.
 
     Raises
     ------
     BadValueError
-        Something else was passed, or the model has no adapter.
+        Something else was passed, or the model has no adapter and is not quantised.
 
     Examples
     --------
@@ -47,10 +52,11 @@ def adapters(model: Any, batch: Any = None) -> AdapterView:
     chosen = model_of(model, "model")
     given = None if batch is None else on_device(batch_of(batch), chosen)
     found = anatomy(chosen, given)
-    if not found.layers:
+    bits = quantised_layers(chosen, original)
+    if not found.layers and not bits:
         msg = (
             f"{type(chosen).__name__} has no adapter; wrap it in "
             "peft.get_peft_model(model, LoraConfig(...)), or pass the model that is."
         )
         raise BadValueError(msg)
-    return AdapterView(found, title=type(chosen).__name__)
+    return AdapterView(found, QuantisationView(bits) if bits else None)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+    from ftlab.views.adapters.quantisation import QuantisationView
 
 SHARE = 0.9
 """Of the energy, the sum of squared singular values: what carries it is in use."""
@@ -30,6 +31,8 @@ class AdapterView(View["AdapterAnatomy"]):
     ----------
     anatomy
         All that was measured.
+    quantisation
+        The base in few bits; ``None`` where it is in floating point.
 
     Examples
     --------
@@ -45,14 +48,16 @@ class AdapterView(View["AdapterAnatomy"]):
 
     title = "Adapters"
 
-    def __init__(self, anatomy: AdapterAnatomy, *, title: str = "Adapters") -> None:
+    def __init__(
+        self, anatomy: AdapterAnatomy, quantisation: QuantisationView | None = None
+    ) -> None:
         super().__init__()
         self.anatomy = anatomy
-        self._name = title
+        self.quantisation = quantisation
 
     def headline(self) -> str:
         """Say in one line what there is."""
-        return _lines(self.anatomy)[0].removeprefix("Adapters: ")
+        return repr(self).split("\n")[0].removeprefix("Adapters: ")
 
     def _stamp(self) -> Hashable:
         return 0
@@ -88,15 +93,23 @@ class AdapterView(View["AdapterAnatomy"]):
         )
 
     def _text(self, summary: AdapterAnatomy) -> str:
-        return "\n".join(_lines(summary))
+        lines = _lines(summary) if summary.settings else []
+        if self.quantisation is not None:
+            lines += [("  " if lines else "") + self.quantisation.headline()]
+        return "\n".join(lines)
 
     def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:
         """Give each block a row."""
+        if not summary.layers and self.quantisation is not None:
+            return self.quantisation.size_of(self.quantisation.layers)
         rows = blocks_of([each.place for each in summary.layers])
         return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
 
     def draw_on(self, figure: Figure | SubFigure, summary: AdapterAnatomy) -> None:
         """Draw effects by block and place, and beside them the ranks in use."""
+        if not summary.layers and self.quantisation is not None:
+            self.quantisation.draw_on(figure, self.quantisation.layers)
+            return
         figure.suptitle(
             "\n".join(textwrap.wrap(self.headline(), 110)),
             fontsize=9,

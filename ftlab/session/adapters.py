@@ -1,16 +1,21 @@
 """`ftlab.adapters`: what a model's adapters are and do."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ftlab.laboratory.anatomy import anatomy
 from ftlab.laboratory.quantisation import quantised_layers
+from ftlab.laboratory.truncation import truncated
 from ftlab.records.errors import BadValueError
 from ftlab.session.given_models import batch_of, model_of, on_device
 from ftlab.views.adapters.anatomy import AdapterView
 from ftlab.views.adapters.quantisation import QuantisationView
+from ftlab.views.adapters.ranks import RanksView
 
 
-def adapters(model: Any, batch: Any = None, *, original: Any = None) -> AdapterView:
+def adapters(
+    model: Any, batch: Any = None, *, original: Any = None, ranks: Iterable[int] = ()
+) -> AdapterView:
     """Show what a model's adapters are, where they are, and what they change.
 
     Every method of PEFT's is read in the same way: which parameters it has in which
@@ -29,12 +34,17 @@ def adapters(model: Any, batch: Any = None, *, original: Any = None) -> AdapterV
     original
         Of a base in few bits: the folder of the base as it was, or the model, with
         which the quantised weights are compared.
+    ranks
+        Ranks to which a LoRA is cut on trial, its largest directions left, such as
+        ``(0, 1, 2, 4)``: loss and time of a forward of the batch, which should be held
+        out and have labels.
 
     Returns
     -------
     AdapterView
         ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
-        layer. `AdapterView.quantisation` shows a base in few bits.
+        layer. `AdapterView.quantisation` shows a base in few bits,
+        `AdapterView.ranks` what smaller ranks would do.
 
     Raises
     ------
@@ -59,4 +69,12 @@ def adapters(model: Any, batch: Any = None, *, original: Any = None) -> AdapterV
             "peft.get_peft_model(model, LoraConfig(...)), or pass the model that is."
         )
         raise BadValueError(msg)
-    return AdapterView(found, QuantisationView(bits) if bits else None)
+    asked = sorted(set(ranks))
+    if asked and given is None:
+        msg = "ranks= needs a batch: adapters(model, batch, ranks=(0, 1, 2, 4))."
+        raise BadValueError(msg)
+    return AdapterView(
+        found,
+        QuantisationView(bits) if bits else None,
+        RanksView(truncated(chosen, given, asked)) if asked and given else None,
+    )

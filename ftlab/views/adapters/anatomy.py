@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
     from ftlab.views.adapters.quantisation import QuantisationView
+    from ftlab.views.adapters.ranks import RanksView
 
 SHARE = 0.9
 """Of the energy, the sum of squared singular values: what carries it is in use."""
@@ -33,6 +34,8 @@ class AdapterView(View["AdapterAnatomy"]):
         All that was measured.
     quantisation
         The base in few bits; ``None`` where it is in floating point.
+    ranks
+        What smaller ranks would do; ``None`` where that was not asked.
 
     Examples
     --------
@@ -49,11 +52,15 @@ class AdapterView(View["AdapterAnatomy"]):
     title = "Adapters"
 
     def __init__(
-        self, anatomy: AdapterAnatomy, quantisation: QuantisationView | None = None
+        self,
+        anatomy: AdapterAnatomy,
+        quantisation: QuantisationView | None = None,
+        ranks: RanksView | None = None,
     ) -> None:
         super().__init__()
         self.anatomy = anatomy
         self.quantisation = quantisation
+        self.ranks = ranks
 
     def headline(self) -> str:
         """Say in one line what there is."""
@@ -96,6 +103,8 @@ class AdapterView(View["AdapterAnatomy"]):
         lines = _lines(summary) if summary.settings else []
         if self.quantisation is not None:
             lines += [("  " if lines else "") + self.quantisation.headline()]
+        if self.ranks is not None:
+            lines.append(f"  {self.ranks.headline()}")
         return "\n".join(lines)
 
     def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:

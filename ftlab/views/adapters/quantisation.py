@@ -142,9 +142,10 @@ def _lines(layers: Sequence[QuantisedLayer]) -> list[str]:
         )
         taken = [e.compensated for e in known if np.isfinite(e.compensated)]
         if taken:
+            share = float(np.median(taken))
+            much = share_words(share) if share > 0 else "nothing"
             lines.append(
-                f"the adapter takes away {share_words(float(np.median(taken)))} of the "
-                "error's square (median)"
+                f"the adapter takes away {much} of the error's square (median)"
             )
     far = [each for each in layers if each.outliers > 0]
     if far:

@@ -11,8 +11,10 @@ from typing import Any
 from ftlab._version import __version__ as __version__
 
 _MODULES = {
+    "adapters": "ftlab.session.adapters",
     "assert_learning": "ftlab.session.assert_learning",
     "capture": "ftlab.session.capture",
+    "compare": "ftlab.session.compare",
     "data": "ftlab.session.data",
     "debug": "ftlab.session.debugging.debug",
     "diff": "ftlab.session.diff",
@@ -39,8 +41,10 @@ _NAMESPACES = {
 }
 
 __all__ = [
+    "adapters",
     "assert_learning",
     "capture",
+    "compare",
     "debug",
     "diff",
     "explain",

@@ -4,8 +4,10 @@ from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
+from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.capture import capture as capture
+from ftlab.session.compare import compare as compare
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
@@ -24,8 +26,10 @@ from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
 __all__ = [
+    "adapters",
     "assert_learning",
     "capture",
+    "compare",
     "debug",
     "diff",
     "explain",

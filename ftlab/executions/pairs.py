@@ -115,9 +115,19 @@ def adapter(model: Any, batch: Mapping[str, Any]) -> Pair:
     if not hasattr(model, "disable_adapter"):
         msg = f"{type(model).__name__} is no PeftModel: it has no adapter to switch off"
         raise NotApplicableError(msg)
+    if is_merged(model):
+        msg = (
+            "an adapter is merged, and PEFT would unmerge it for good; unmerge it first"
+        )
+        raise NotApplicableError(msg)
     off = side(model, batch, lambda: evaluating(model, model.disable_adapter()))
     on = side(model, batch, lambda: evaluating(model))
     return Pair(off, on, ("adapter off", "adapter on"))
+
+
+def is_merged(model: torch.nn.Module) -> bool:
+    """Say whether an adapter is in the weights of what it was put on."""
+    return any(getattr(each, "merged", False) is True for each in model.modules())
 
 
 def merge(model: Any, batch: Mapping[str, Any]) -> Pair:

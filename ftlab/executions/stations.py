@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.executions.pairs import copied
+from ftlab.executions.pairs import copied, is_merged
 from ftlab.executions.side import NotApplicableError
 
 
@@ -66,6 +66,9 @@ def adapters_from(
     """
     from peft import PeftModel
 
+    if is_merged(model):
+        msg = "an adapter is merged into the live model; call unmerge_adapter() first"
+        raise NotApplicableError(msg)
     there = base or base_folder(model)
     bare = bare_base(model) if there is None else base_from_folder(model, there)
     _grow(bare, model)

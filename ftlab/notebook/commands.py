@@ -203,6 +203,8 @@ COMMANDS = (
         expression="arguments as for ftlab.prove; without them the one trainer, or "
         "model, optimizer and DataLoader, there is",
     ),
+    _mirrored("adapters", "Show what a model's adapters are and do.", "model, batch"),
+    _mirrored("compare", "Compare two checkpoints or adapters.", '"one", "other"'),
     _mirrored("diff", "Say where two executions part.", "a, b, batch"),
     _mirrored(
         "roundtrip",

@@ -103,6 +103,13 @@ def test_what_does_not_apply_says_why(between, batch, why):
         pair_between(Small(), batch, between)
 
 
+def test_a_merged_adapter_is_not_switched_off():
+    model = tiny_lora(llama())
+    model.merge_adapter()
+    with pytest.raises(BadValueError, match="an adapter is merged"):
+        pair_between(model, padded(), "adapter")
+
+
 def test_an_evaluation_leaves_weights_of_4_bits_as_they_lie(tmp_path):
     model = tiny_4bit(tmp_path)
     layers = [m for m in model.modules() if hasattr(m, "support_avx512bf16_for_cpu")]

@@ -132,3 +132,12 @@ def test_rows_that_were_added_and_not_saved(from_folder):
     batch = padded()
     batch["input_ids"][0, -1] = 130
     assert named(tried("saved-model", model, batch))[0] == "model.embed_tokens"
+
+
+def test_a_merged_adapter_is_to_be_unmerged_first():
+    model = lora(llama(), init_lora_weights=False)
+    model.merge_adapter()
+    outcome = tried("saved-model", model, padded())
+    assert outcome.state == "does not apply"
+    assert "call unmerge_adapter() first" in outcome.says
+    assert all(each.merged for each in model.modules() if hasattr(each, "merged"))

@@ -1,0 +1,144 @@
+"""What the adapters of a model are and do, layer by layer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ftlab.executions.listening import shared_name
+from ftlab.laboratory.carriers import Carrier, carriers
+from ftlab.laboratory.effects import effects
+from ftlab.laboratory.places import place_of
+from ftlab.laboratory.spectra import spectrum
+from ftlab.probes.adapter.adapter_tree import holders
+from ftlab.probes.adapter.lora_pairs import LoraPair, pairs_of_layer
+from ftlab.probes.tensors.base_norm import base_norm
+from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+
+SETTINGS = (
+    ("r", "r"),
+    ("rank", "r"),
+    ("lora_alpha", "alpha"),
+    ("alpha", "alpha"),
+    ("use_rslora", "rsLoRA"),
+    ("use_dora", "DoRA"),
+    ("num_virtual_tokens", "virtual tokens"),
+    ("adapter_len", "prompt length"),
+)
+
+
+def anatomy(
+    model: torch.nn.Module, batch: Mapping[str, Any] | None = None
+) -> AdapterAnatomy:
+    """Measure all adapters of a model; its effects only with a batch.
+
+    One layer is looked at at a time, and neither B A nor a weight is put together but
+    the base's own, for its norm.
+    """
+    carried = list(carriers(model))
+    found: dict[str, float] = {}
+    moved = turned = float("nan")
+    notes: list[str] = []
+    if batch is not None and carried:
+        found, moved, turned, notes = effects(model, batch, carried)
+    layers = [layer for each in carried for layer in _layers(each, model, found)]
+    held = holders(model)
+    return AdapterAnatomy(
+        tuple(layers),
+        {name: _settings(c) for each in held for name, c in each.configs.items()},
+        _shared(carried),
+        moved,
+        turned,
+        tuple(notes),
+    )
+
+
+def _layers(
+    carrier: Carrier, model: torch.nn.Module, effect: Mapping[str, float]
+) -> Iterable[AdaptedLayer]:
+    siblings = _siblings(model, carrier.name)
+    pairs = {each.adapter: each for each in pairs_of_layer(carrier.module, "")}
+    for adapter, parameters in carrier.adapters.items():
+        state = carrier.state(adapter)
+        yield AdaptedLayer(
+            carrier.name,
+            "prompt" if carrier.inner is None else place_of(carrier.name, siblings),
+            adapter,
+            _method(model, carrier, adapter),
+            sum(each.numel() for each in parameters),
+            sum(each.numel() for each in parameters if each.requires_grad),
+            ", ".join(sorted({_short(each.dtype) for each in parameters})),
+            _norm(parameters),
+            state,
+            effect.get(carrier.name, float("nan")) if state == "active" else _NONE,
+            *_lora(pairs.get(adapter)),
+        )
+
+
+_NONE = float("nan")
+
+
+def _lora(pair: LoraPair | None) -> tuple[Any, ...]:
+    if pair is None or pair.a is None or pair.b is None:
+        return ()
+    scaling = pair.scaling
+    values = spectrum(pair.a, pair.b, scaling).values.numpy()
+    rank = int(pair.layer.r.get(pair.adapter, len(values)))
+    return rank, scaling, values, _weight(pair.base)
+
+
+def _weight(base: torch.nn.Module) -> float:
+    with torch.no_grad():
+        norm = base_norm(base)
+    return _NONE if norm is None else float(norm)
+
+
+def _norm(parameters: Sequence[torch.nn.Parameter]) -> float:
+    if any(each.is_meta for each in parameters):
+        return _NONE
+    norms = [torch.linalg.vector_norm(p.detach().float()) for p in parameters]
+    return float(np.sqrt(sum(float(each) ** 2 for each in norms)))
+
+
+def _method(model: torch.nn.Module, carrier: Carrier, adapter: str) -> str:
+    if hasattr(carrier.module, "original_module"):
+        return "saved whole"
+    kinds = {
+        name: str(getattr(config.peft_type, "value", config.peft_type))
+        for each in holders(model)
+        for name, config in each.configs.items()
+    }
+    return kinds.get(adapter, type(carrier.module).__name__)
+
+
+def _settings(config: Any) -> str:
+    kind = str(getattr(config.peft_type, "value", config.peft_type))
+    words = [kind]
+    for name, said in SETTINGS:
+        value = getattr(config, name, None)
+        if value and not callable(value):
+            words.append(said if value is True else f"{said} {value}")
+    return ", ".join(dict.fromkeys(words))
+
+
+def _shared(carried: Iterable[Carrier]) -> dict[str, int]:
+    found: dict[str, dict[int, int]] = {}
+    for carrier in carried:
+        for adapter, parameters in carrier.adapters.items():
+            known = found.setdefault(adapter, {})
+            known |= {id(p): p.numel() for p in parameters if p.requires_grad}
+    return {adapter: sum(known.values()) for adapter, known in found.items()}
+
+
+def _siblings(model: torch.nn.Module, name: str) -> frozenset[str]:
+    if not name.endswith("post_attention_layernorm"):
+        return frozenset()
+    around = name.removesuffix("post_attention_layernorm")
+    names = (shared_name(each) for each, _ in model.named_modules())
+    within = (n.removeprefix(around) for n in names if n.startswith(around))
+    return frozenset(n for n in within if "." not in n)
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

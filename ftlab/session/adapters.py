@@ -1,0 +1,80 @@
+"""`ftlab.adapters`: what a model's adapters are and do."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ftlab.laboratory.anatomy import anatomy
+from ftlab.laboratory.quantisation import quantised_layers
+from ftlab.laboratory.truncation import truncated
+from ftlab.records.errors import BadValueError
+from ftlab.session.given_models import batch_of, model_of, on_device
+from ftlab.views.adapters.anatomy import AdapterView
+from ftlab.views.adapters.quantisation import QuantisationView
+from ftlab.views.adapters.ranks import RanksView
+
+
+def adapters(
+    model: Any, batch: Any = None, *, original: Any = None, ranks: Iterable[int] = ()
+) -> AdapterView:
+    """Show what a model's adapters are, where they are, and what they change.
+
+    Every method of PEFT's is read in the same way: which parameters it has in which
+    layer, and what the layer returns with it and without it on the same input. Of LoRA
+    the singular values of scaling x B A are shown too; the product is never formed.
+
+    Parameters
+    ----------
+    model
+        A model with adapters, or a trainer that has one.
+    batch
+        Keyword arguments of the model, such as
+        ``next(iter(trainer.get_train_dataloader()))``: the effects are measured on it,
+        with two forwards in evaluation mode. Nothing is changed by that. Without a
+        batch they are not measured.
+    original
+        Of a base in few bits: the folder of the base as it was, or the model, with
+        which the quantised weights are compared.
+    ranks
+        Ranks to which a LoRA is cut on trial, its largest directions left, such as
+        ``(0, 1, 2, 4)``: loss and time of a forward of the batch, which should be held
+        out and have labels.
+
+    Returns
+    -------
+    AdapterView
+        ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
+        layer. `AdapterView.quantisation` shows a base in few bits,
+        `AdapterView.ranks` what smaller ranks would do.
+
+    Raises
+    ------
+    BadValueError
+        Something else was passed, or the model has no adapter and is not quantised.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> from ftlab.faults.builders.tiny import batches, lora
+    >>> found = ftlab.adapters(lora(), batches()[0])
+    >>> found.anatomy.layers[0].place, found.anatomy.layers[0].effect
+    ('layers.0.attention.q', 0.0)
+    """
+    chosen = model_of(model, "model")
+    given = None if batch is None else on_device(batch_of(batch), chosen)
+    found = anatomy(chosen, given)
+    bits = quantised_layers(chosen, original)
+    if not found.layers and not bits:
+        msg = (
+            f"{type(chosen).__name__} has no adapter; wrap it in "
+            "peft.get_peft_model(model, LoraConfig(...)), or pass the model that is."
+        )
+        raise BadValueError(msg)
+    asked = sorted(set(ranks))
+    if asked and given is None:
+        msg = "ranks= needs a batch: adapters(model, batch, ranks=(0, 1, 2, 4))."
+        raise BadValueError(msg)
+    return AdapterView(
+        found,
+        QuantisationView(bits) if bits else None,
+        RanksView(truncated(chosen, given, asked)) if asked and given else None,
+    )

@@ -1,0 +1,191 @@
+"""Adapters by layer: what they change, and how much of their rank they use."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
+from ftlab.views.style import count, number
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+    from ftlab.views.adapters.quantisation import QuantisationView
+    from ftlab.views.adapters.ranks import RanksView
+
+SHARE = 0.9
+"""Of the energy, the sum of squared singular values: what carries it is in use."""
+
+
+class AdapterView(View["AdapterAnatomy"]):
+    """A model's adapters, as a sentence, a heatmap by block and a table.
+
+    Attributes
+    ----------
+    anatomy
+        All that was measured.
+    quantisation
+        The base in few bits; ``None`` where it is in floating point.
+    ranks
+        What smaller ranks would do; ``None`` where that was not asked.
+
+    Examples
+    --------
+    >>> from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+    >>> from ftlab.views.adapters.anatomy import AdapterView
+    >>> one = AdaptedLayer(
+    ...     "h.0.q", "layers.0.q", "a", "IA3", 8, 8, "float32", 2.8, "active", 0.1
+    ... )
+    >>> AdapterView(AdapterAnatomy((one,), {"a": "IA3"}, {"a": 8}))
+    Adapters: a (IA3) on 1 layer, 8 trained parameters, active
+      what layers return moves by 10% (median), most at layers.0.q: 10%
+    """
+
+    title = "Adapters"
+
+    def __init__(
+        self,
+        anatomy: AdapterAnatomy,
+        quantisation: QuantisationView | None = None,
+        ranks: RanksView | None = None,
+    ) -> None:
+        super().__init__()
+        self.anatomy = anatomy
+        self.quantisation = quantisation
+        self.ranks = ranks
+
+    def headline(self) -> str:
+        """Say in one line what there is."""
+        return repr(self).split("\n")[0].removeprefix("Adapters: ")
+
+    def _stamp(self) -> Hashable:
+        return 0
+
+    def _summarise(self) -> AdapterAnatomy:
+        return self.anatomy
+
+    def _table(self, summary: AdapterAnatomy) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "place": each.place,
+                "name": each.name,
+                "adapter": each.adapter,
+                "method": each.method,
+                "state": each.state,
+                "parameters": each.parameters,
+                "trainable": each.trainable,
+                "dtype": each.dtype,
+                "norm": each.norm,
+                "effect": each.effect,
+                "rank": each.rank or None,
+                "effective_rank": each.effective_rank,
+                "rank_90": each.rank_of(SHARE) or None,
+                "scaling": each.scaling,
+                "update_norm": float(np.linalg.norm(each.singular_values))
+                if each.singular_values.size
+                else float("nan"),
+                "weight_norm": each.weight,
+            }
+            for each in summary.layers
+        )
+
+    def _text(self, summary: AdapterAnatomy) -> str:
+        lines = _lines(summary) if summary.settings else []
+        if self.quantisation is not None:
+            lines += [("  " if lines else "") + self.quantisation.headline()]
+        if self.ranks is not None:
+            lines.append(f"  {self.ranks.headline()}")
+        return "\n".join(lines)
+
+    def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:
+        """Give each block a row."""
+        if not summary.layers and self.quantisation is not None:
+            return self.quantisation.size_of(self.quantisation.layers)
+        rows = blocks_of([each.place for each in summary.layers])
+        return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
+
+    def draw_on(self, figure: Figure | SubFigure, summary: AdapterAnatomy) -> None:
+        """Draw effects by block and place, and beside them the ranks in use."""
+        if not summary.layers and self.quantisation is not None:
+            self.quantisation.draw_on(figure, self.quantisation.layers)
+            return
+        figure.suptitle(
+            "\n".join(textwrap.wrap(self.headline(), 110)),
+            fontsize=9,
+            x=0.01,
+            ha="left",
+        )
+        ranked = [each for each in summary.layers if each.singular_values.size]
+        shown = [each for each in summary.layers if np.isfinite(each.effect)]
+        panels = [
+            (shown or list(summary.layers), bool(shown), "effect"),
+            *([(ranked, True, "rank")] if ranked else []),
+        ]
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axis, (layers, measured, kind) in zip(axes, panels, strict=True):
+            if kind == "rank":
+                values = [each.rank_of(SHARE) / max(each.rank, 1) for each in layers]
+                title = f"directions that carry {SHARE:.0%} of the update, of r"
+            elif measured:
+                values = [each.effect for each in layers]
+                title = "what a layer returns is moved by"
+            else:
+                values = [each.norm for each in layers]
+                title = "norm of the adapter's parameters (no batch was given)"
+            words = share_words if measured else number
+            draw_heat(axis, [e.place for e in layers], values, title, words=words)
+
+
+def _lines(anatomy: AdapterAnatomy) -> list[str]:
+    lines = []
+    for adapter, settings in anatomy.settings.items():
+        layers = [each for each in anatomy.layers if each.adapter == adapter]
+        states = sorted({each.state for each in layers})
+        lines.append(
+            f"{adapter} ({settings}) on {count(len(layers), 'layer')}, "
+            f"{count(anatomy.shared.get(adapter, 0), 'trained parameter')}, "
+            + (" and ".join(states) or "nowhere")
+        )
+    lines[0] = f"Adapters: {lines[0]}"
+    effects = [each for each in anatomy.layers if np.isfinite(each.effect)]
+    if effects:
+        lines.append("  " + _effect_words(effects))
+    if np.isfinite(anatomy.moved):
+        lines.append(
+            f"  the next token's distribution moves by {number(anatomy.moved)} nats "
+            f"(mean KL), and another token is likeliest after {anatomy.turned:.0%}"
+        )
+    ranked = [each for each in anatomy.layers if each.singular_values.any()]
+    if ranked:
+        used = [each.rank_of(SHARE) / each.rank for each in ranked if each.rank]
+        lines.append(
+            f"  {SHARE:.0%} of the update's energy is in "
+            f"{np.median(used):.0%} of the rank (median), "
+            f"from {min(used):.0%} to {max(used):.0%}"
+        )
+    lines += [f"  not measured: {note}" for note in anatomy.notes[:3]]
+    more = len(anatomy.notes) - 3
+    return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _effect_words(layers: Sequence[AdaptedLayer]) -> str:
+    still = [each for each in layers if each.effect == 0]
+    if len(still) == len(layers):
+        return "they change nothing: every layer returns what it returns without them"
+    most = max(layers, key=lambda each: each.effect)
+    median = float(np.median([each.effect for each in layers]))
+    said = (
+        f"what layers return moves by {share_words(median)} (median), most at "
+        f"{most.place}: {share_words(most.effect)}"
+    )
+    return said + (f"; not at all in {count(len(still), 'layer')}" if still else "")

@@ -1,0 +1,77 @@
+"""Values by block and by place within a block, as a heatmap."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.views.style import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+NAMED = 24
+"""Rows of a picture that are named."""
+
+
+def blocks_of(places: Sequence[str]) -> int:
+    """Count the rows that a picture of these places has."""
+    return len({_block(place)[0] for place in places})
+
+
+def share_words(value: float) -> str:
+    """Write a share in per cent, or as a multiple where it is large."""
+    return f"{value:.3g}x" if value >= 10 else f"{number(100 * value)}%"
+
+
+def draw_heat(
+    axis: Axes,
+    places: Sequence[str],
+    values: Sequence[float],
+    title: str,
+    *,
+    words: Callable[[float], str],
+) -> None:
+    """Draw values by block and place; where there are few, they are written too."""
+    blocks = list(dict.fromkeys(_block(place)[0] for place in places))
+    within = list(dict.fromkeys(_block(place)[1] for place in places))
+    grid = np.full((len(blocks), len(within)), np.nan)
+    for place, value in zip(places, values, strict=True):
+        row, column = _block(place)
+        at = blocks.index(row), within.index(column)
+        grid[at] = np.nanmax([grid[at], value])
+    finite = grid[np.isfinite(grid)]
+    axis.imshow(
+        grid,
+        aspect="auto",
+        cmap="viridis",
+        vmin=0,
+        vmax=max(float(finite.max()) if finite.size else 0.0, 1e-12),
+    )
+    few = grid.size <= 12 * NAMED
+    for (row, column), value in np.ndenumerate(grid):
+        if few and np.isfinite(value):
+            dark = value < 0.6 * finite.max() or finite.max() == 0
+            axis.text(
+                column,
+                row,
+                words(value),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if dark else "black",
+            )
+    every = max(1, -(-len(blocks) // NAMED))
+    axis.set_yticks(range(0, len(blocks), every), blocks[::every], fontsize=7)
+    axis.set_xticks(range(len(within)), within, fontsize=7, rotation=30, ha="right")
+    axis.set_title(title, fontsize=8.5, loc="left")
+
+
+def _block(place: str) -> tuple[str, str]:
+    """Split a place into its block and what is in it."""
+    found = re.match(r"(.*?layers\.\d+)\.?(.*)$", place)
+    return (found[1], found[2] or "block") if found else ("", place)

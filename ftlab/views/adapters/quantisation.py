@@ -1,0 +1,157 @@
+"""A base in few bits: what was lost where, and which code values carry the weights."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
+from ftlab.views.style import SERIES, count, number
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.records.quantisation import QuantisedLayer
+
+
+class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
+    """Layers in few bits, as a sentence, a heatmap, the code book and a table.
+
+    Attributes
+    ----------
+    layers
+        All that was measured.
+
+    Examples
+    --------
+    >>> from ftlab.records.quantisation import QuantisedLayer
+    >>> from ftlab.views.adapters.quantisation import QuantisationView
+    >>> one = QuantisedLayer(
+    ...     "h.0.q", "layers.0.q", "nf4", 64, True, "uint8", "", 4096, 2200, 2200.0
+    ... )
+    >>> QuantisationView([one])
+    1 layer in nf4 (blocks of 64, scales quantised too): 0.0 MiB, 27% of 16 bits
+      what was lost is not known without the original: adapters(model, original=...)
+    """
+
+    title = "Quantisation"
+
+    def __init__(self, layers: Sequence[QuantisedLayer]) -> None:
+        super().__init__()
+        self.layers = tuple(layers)
+
+    def headline(self) -> str:
+        """Say in one line what is in few bits."""
+        return _lines(self.layers)[0]
+
+    def _stamp(self) -> Hashable:
+        return 0
+
+    def _summarise(self) -> tuple[QuantisedLayer, ...]:
+        return self.layers
+
+    def _table(self, summary: tuple[QuantisedLayer, ...]) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = [
+            name
+            for name in type(summary[0]).__dataclass_fields__
+            if name not in ("code", "used")
+        ]
+        rows = [tuple(getattr(each, name) for name in columns) for each in summary]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _text(self, summary: tuple[QuantisedLayer, ...]) -> str:
+        return "\n  ".join(_lines(summary))
+
+    def size_of(self, summary: tuple[QuantisedLayer, ...]) -> tuple[float, float]:
+        """Give each block a row."""
+        rows = blocks_of([each.place for each in summary])
+        return 9.6, min(2.2 + 0.22 * max(rows, 3), 9.0)
+
+    def draw_on(
+        self, figure: Figure | SubFigure, summary: tuple[QuantisedLayer, ...]
+    ) -> None:
+        """Draw what was lost by block and place, and the code book."""
+        said = "\n".join(textwrap.wrap(self.headline(), 110))
+        figure.suptitle(said, fontsize=9, x=0.01, ha="left")
+        left, right = figure.subplots(1, 2, squeeze=False)[0]
+        places = [each.place for each in summary]
+        if np.isfinite([each.relative for each in summary]).any():
+            lost = [each.relative for each in summary]
+            title = "lost, of the weight's size"
+            draw_heat(left, places, lost, title, words=share_words)
+        else:
+            spread = [each.spread for each in summary]
+            title = "largest scale of a block, of the median one"
+            draw_heat(left, places, spread, title, words=lambda v: f"{number(v)}x")
+        _draw_code(right, summary)
+
+
+def _draw_code(axis: Axes, layers: Sequence[QuantisedLayer]) -> None:
+    with_code = [each for each in layers if each.code.size]
+    if not with_code:
+        axis.set_axis_off()
+        return
+    first = with_code[0]
+    alike = [each for each in with_code if each.kind == first.kind]
+    weights = np.array([each.weights for each in alike], float)
+    used = np.stack([each.used for each in alike])
+    shares = (used * weights[:, None]).sum(0) / weights.sum()
+    axis.bar(first.code, 100 * shares, width=0.035, color=SERIES[0])
+    axis.set_title(
+        f"weights at each code value of {first.kind}, %", fontsize=8.5, loc="left"
+    )
+    axis.set_xlabel("value, of the block's scale", fontsize=8)
+    axis.tick_params(labelsize=7)
+
+
+def _lines(layers: Sequence[QuantisedLayer]) -> list[str]:
+    kinds = dict.fromkeys(
+        (e.kind, e.block if e.kind != "int8" else 0, e.nested) for e in layers
+    )
+    words = []
+    for kind, block, nested in kinds:
+        scales = ", scales quantised too" if nested else ""
+        words.append(f"{kind} (blocks of {block}{scales})" if block else kind)
+    there = sum(each.bytes_there for each in layers)
+    plain = 2 * sum(each.weights for each in layers)
+    lines = [
+        f"{count(len(layers), 'layer')} in {' and '.join(words)}: "
+        f"{there / 2**20:,.1f} MiB, {there / plain:.0%} of 16 bits"
+    ]
+    known = [each for each in layers if np.isfinite(each.relative)]
+    if not known:
+        lines.append(
+            "what was lost is not known without the original: "
+            "adapters(model, original=...)"
+        )
+    else:
+        most = max(known, key=lambda each: each.relative)
+        median = float(np.median([each.relative for each in known]))
+        lines.append(
+            f"lost: {share_words(median)} of the weights' size (median), most at "
+            f"{most.place}: {share_words(most.relative)}"
+        )
+        taken = [e.compensated for e in known if np.isfinite(e.compensated)]
+        if taken:
+            share = float(np.median(taken))
+            much = share_words(share) if share > 0 else "nothing"
+            lines.append(
+                f"the adapter takes away {much} of the error's square (median)"
+            )
+    far = [each for each in layers if each.outliers > 0]
+    if far:
+        most = max(far, key=lambda each: each.spread)
+        lines.append(
+            f"outlier blocks in {count(len(far), 'layer')}, most at {most.place}: a "
+            f"scale {number(most.spread)} x the median"
+        )
+    return lines

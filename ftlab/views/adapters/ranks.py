@@ -1,0 +1,105 @@
+"""Loss and time of an adapter that is cut to smaller ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ftlab.views.style import SERIES, number
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.records.truncated_ranks import TruncatedRank, TruncatedRanks
+
+CLOSE = 0.01
+"""Share of what the adapter gains that a smaller rank may lose to be named."""
+
+
+class RanksView(View["TruncatedRanks"]):
+    """What a smaller rank would do: loss and time against rank.
+
+    Examples
+    --------
+    >>> from ftlab.records.truncated_ranks import TruncatedRank, TruncatedRanks
+    >>> from ftlab.views.adapters.ranks import RanksView
+    >>> ranks = [(8, 1.0, 0.04), (2, 1.004, 0.03), (0, 2.0, 0.03)]
+    >>> rows = [TruncatedRank(r, loss, s, 1.0) for r, loss, s in ranks]
+    >>> RanksView(TruncatedRanks(tuple(rows), 0.03, 8))
+    rank 2 of 8 keeps the loss on this batch: 1 -> 1; 2 without the adapter
+      rank 8: loss 1, 40.0 ms
+      rank 2: loss 1, 30.0 ms
+      rank 0: loss 2, 30.0 ms
+      merged: 30.0 ms
+    """
+
+    title = "Ranks"
+
+    def __init__(self, ranks: TruncatedRanks) -> None:
+        super().__init__()
+        self.ranks = ranks
+
+    @property
+    def enough(self) -> TruncatedRank | None:
+        """The smallest rank that keeps 99 % of what the adapter gains on the batch."""
+        whole, none = self.ranks.ranks[0], self.ranks.ranks[-1]
+        gained = none.loss - whole.loss
+        if none.rank or not gained > 0:
+            return None
+        close = [e for e in self.ranks.ranks if e.loss - whole.loss <= CLOSE * gained]
+        return min(close, key=lambda each: each.rank)
+
+    def headline(self) -> str:
+        """Say which rank would do."""
+        whole, none, enough = self.ranks.ranks[0], self.ranks.ranks[-1], self.enough
+        if enough is None:
+            return (
+                f"on this batch the adapter gains nothing: loss {number(whole.loss)}, "
+                f"{number(none.loss)} at rank {none.rank}"
+            )
+        return (
+            f"rank {enough.rank} of {self.ranks.rank} keeps the loss on this batch: "
+            f"{number(whole.loss)} -> {number(enough.loss)}; {number(none.loss)} "
+            "without the adapter"
+        )
+
+    def _stamp(self) -> Hashable:
+        return 0
+
+    def _summarise(self) -> TruncatedRanks:
+        return self.ranks
+
+    def _table(self, summary: TruncatedRanks) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = ["rank", "loss", "seconds", "kept"]
+        rows = [tuple(getattr(e, name) for name in columns) for e in summary.ranks]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _text(self, summary: TruncatedRanks) -> str:
+        lines = [self.headline()]
+        lines += [
+            f"rank {e.rank}: loss {number(e.loss)}, {1e3 * e.seconds:.1f} ms"
+            for e in summary.ranks
+        ]
+        return "\n  ".join([*lines, f"merged: {1e3 * summary.plain:.1f} ms"])
+
+    def draw_on(self, figure: Figure | SubFigure, summary: TruncatedRanks) -> None:
+        """Draw loss and time against rank."""
+        figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
+        left, right = figure.subplots(1, 2, squeeze=False)[0]
+        ranks = [each.rank for each in summary.ranks]
+        losses = [each.loss for each in summary.ranks]
+        took = [1e3 * each.seconds for each in summary.ranks]
+        left.plot(ranks, losses, marker="o", color=SERIES[0])
+        right.plot(ranks, took, marker="o", color=SERIES[1], label="beside the base")
+        right.axhline(1e3 * summary.plain, color=SERIES[2], ls="--", label="merged")
+        right.set_ylim(bottom=0)
+        right.legend(fontsize=7)
+        for axis, title in ((left, "loss"), (right, "forward, ms")):
+            axis.set_title(title, fontsize=8.5, loc="left")
+            axis.set_xlabel("rank", fontsize=8)
+            axis.tick_params(labelsize=7)

@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.fault import StepFunction
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.variation import current
 
 
@@ -49,6 +50,15 @@ def plain_step(
 
     styles = {"plain": plain, "zero-after": zero_after, "accumulate": accumulate}
     return styles[current().loop]
+
+
+def plain_case(model: torch.nn.Module, lr: float = 1e-3, **settings: Any) -> Case:
+    """Make the case of a model that AdamW trains in a correct loop.
+
+    ``settings`` are those of `builders.tiny.adamw`.
+    """
+    optimizer = adamw(model, lr, **settings)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 
 def loss_step(

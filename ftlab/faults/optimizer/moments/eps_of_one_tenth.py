@@ -7,15 +7,16 @@ Fix: ``eps=1e-8``.
 Source: mlpnlp/mlpnlp-nmt#4.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA with one eps or the other."""
     model = lora()
-    return plain_case(model, eps=1e-8 if fixed else 0.1)
+    optimizer = adamw(model, eps=1e-8 if fixed else 0.1)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 
 FAULT = Fault(

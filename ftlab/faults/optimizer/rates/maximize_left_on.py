@@ -7,15 +7,16 @@ Fix: ``maximize=False``, the default.
 Source: seed; pytorch/pytorch#68052 (the flag, and where it comes from).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA under an AdamW that maximizes."""
     model = lora()
-    return plain_case(model, 5e-3, maximize=not fixed)
+    optimizer = adamw(model, 5e-3, maximize=not fixed)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 
 FAULT = Fault(

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.tiny import adamw, batches, token_loss
 from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.variation import current
 
@@ -90,3 +90,19 @@ def loss_step(
         return float(loss.detach())
 
     return step
+
+
+def near_base(model: Any) -> Callable[[Any], torch.Tensor]:
+    """Return a loss with a KL to the model without its adapter."""
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        inputs = {"input_ids": batch["input_ids"]}
+        with torch.no_grad(), model.disable_adapter():
+            wanted = model(**inputs).logits.log_softmax(-1)
+        logits = model(**inputs).logits
+        kl = torch.nn.functional.kl_div(
+            logits.log_softmax(-1), wanted, log_target=True, reduction="batchmean"
+        )
+        return token_loss(logits, batch) + 0.05 * kl
+
+    return loss_of

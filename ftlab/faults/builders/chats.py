@@ -143,17 +143,25 @@ def sized(made: Any, build: Any = llama, **shape: Any) -> Any:
 
 
 def trained_on(
-    made: Any, rows: list[Any], collator: Any, *, model: Any = None, **settings: Any
+    made: Any,
+    rows: list[Any],
+    collator: Any = None,
+    *,
+    model: Any = None,
+    **settings: Any,
 ) -> Case:
     """Make the case of a Trainer on these rows, eight at a time.
 
     Parameters
     ----------
+    collator
+        By default `padded_by_length`.
     model
         What is trained: by default as `sized` builds it.
     """
     model = sized(made) if model is None else model
     options = {"per_device_train_batch_size": 8, "max_steps": 6} | settings
+    collator = padded_by_length(made) if collator is None else collator
     further = {"data_collator": collator, "processing_class": made}
     return trained(model, rows=rows, trainer=further, **options)
 

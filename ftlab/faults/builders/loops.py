@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.fault import StepFunction
+from ftlab.faults.builders.tiny import adamw, batches, token_loss
+from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.variation import current
 
 
@@ -51,6 +52,15 @@ def plain_step(
     return styles[current().loop]
 
 
+def plain_case(model: torch.nn.Module, lr: float = 1e-3, **settings: Any) -> Case:
+    """Make the case of a model that AdamW trains in a correct loop.
+
+    ``settings`` are those of `builders.tiny.adamw`.
+    """
+    optimizer = adamw(model, lr, **settings)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
 def loss_step(
     loss_of: Callable[[Any], torch.Tensor],
     optimizer: Any,
@@ -80,3 +90,19 @@ def loss_step(
         return float(loss.detach())
 
     return step
+
+
+def near_base(model: Any) -> Callable[[Any], torch.Tensor]:
+    """Return a loss with a KL to the model without its adapter."""
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        inputs = {"input_ids": batch["input_ids"]}
+        with torch.no_grad(), model.disable_adapter():
+            wanted = model(**inputs).logits.log_softmax(-1)
+        logits = model(**inputs).logits
+        kl = torch.nn.functional.kl_div(
+            logits.log_softmax(-1), wanted, log_target=True, reduction="batchmean"
+        )
+        return token_loss(logits, batch) + 0.05 * kl
+
+    return loss_of

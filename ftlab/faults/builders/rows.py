@@ -7,13 +7,13 @@ import json
 import random
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ftlab.faults.builders.chats import tokenizer
 from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Rows
+from ftlab.faults.fault import Case, Fault, Rows
 from ftlab.faults.variation import current
 
 _NOUNS = (
@@ -123,6 +123,17 @@ def looked_at(
     # of patterns only the star is meant: columns have brackets
     places = tuple(f"data {each.replace('[', '[[]')}" for each in spots)
     return Case(base(), rows=rows, places=places)
+
+
+def fault_of_rows(
+    fault_id: str, title: str, code: str, builder: Callable[[bool], Case]
+) -> Fault:
+    """Describe a fault of a dataset, which is found before anything is trained.
+
+    The places are those that `looked_at` is given.
+    """
+    where = ("data *",)
+    return Fault(fault_id, title, code, where, builder, steps=0, evident=-1)
 
 
 def in_file(lines: Sequence[bytes], owner: Any, name: str = "rows.jsonl") -> str:

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from ftlab.faults.builders.chats import padded_by_length, sized, trained_on
+from ftlab.faults.builders.chats import sized, trained_on
 from ftlab.faults.fault import Case
 from ftlab.faults.variation import current
 
@@ -74,4 +74,4 @@ def stored_as(made: Any, kind: Any) -> Case:
             held = np.array(ids).astype(kind).astype(np.int64).tolist()
         rows.append({"input_ids": held, "labels": list(held)})
     model = sized(made, hidden_size=16, max_position_embeddings=512)
-    return trained_on(made, rows, padded_by_length(made), model=model)
+    return trained_on(made, rows, model=model)

@@ -2,13 +2,7 @@
 
 from typing import Any, Literal
 
-from ftlab.faults.builders.chats import (
-    chats,
-    padded_by_length,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, sized, tokenizer, trained_on
 from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.fault import Case
 
@@ -30,7 +24,7 @@ def tagged(per: Literal["word", "piece", "token"]) -> Case:
     made.cls_token = made.bos_token
     rows = [_row(made, words, per) for words in _texts()]
     model = sized(made, roberta, kind="TokenClassification")
-    return trained_on(made, rows, padded_by_length(made), model=model)
+    return trained_on(made, rows, model=model)
 
 
 def _texts() -> list[list[str]]:

@@ -199,6 +199,12 @@ def batches(
     return made
 
 
+def micro_batches(count: int) -> list[list[Batch]]:
+    """Return the micro-batches of two updates."""
+    rows = batches(2 * count, size=2)
+    return [rows[:count], rows[count:]]
+
+
 def rows_of(made: list[Batch]) -> list[Batch]:
     """Return the rows of batches one by one, as a Trainer's dataset."""
     return [

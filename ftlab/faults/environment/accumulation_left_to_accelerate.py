@@ -10,7 +10,7 @@ Source: huggingface/transformers#26312 (accelerator.backward divides by itself).
 import contextlib
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, lora, micro_batches
 from ftlab.faults.fault import Case, Fault
 
 MICRO = 4
@@ -37,8 +37,7 @@ def build(fixed: bool) -> Case:
     def step(group: Any) -> float:
         return sum(micro(batch) for batch in group) / MICRO
 
-    rows = batches(2 * MICRO, size=2)
-    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+    return Case(model, optimizer, micro_batches(MICRO), step)
 
 
 FAULT = Fault(

@@ -15,7 +15,7 @@ import torch
 
 from ftlab.probes.inventory import spots_of
 from ftlab.probes.naming import clean_name
-from ftlab.records.attributes import attribute_of
+from ftlab.records.attributes import attribute_of, has_attribute
 
 NAMES = 512
 """At most so many exact names are kept of one list."""
@@ -157,14 +157,26 @@ def plain_modules(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]
         waiting += [(_joined(path, n), child) for n, child in reversed(children)]
 
 
+def under_adapters(module: Any) -> Any:
+    """Return the layer below all adapters."""
+    while has_attribute(module, "base_layer"):
+        module = module.base_layer
+    return module
+
+
+def method_of(config: Any) -> str:
+    """Return the kind of adapter that a configuration is for, such as ``"LORA"``."""
+    kind = getattr(config, "peft_type", "")
+    return str(getattr(kind, "value", kind))
+
+
 def wanted_targets(config: Any) -> Any:
     """Return what ``target_modules`` asks for: text is a regular expression.
 
     But for prompts that are put into attention: there it is the name of a module.
     """
     wanted = getattr(config, "target_modules", None)
-    kind = getattr(config, "peft_type", "")
-    named = str(getattr(kind, "value", kind)) == "ADAPTION_PROMPT"
+    named = method_of(config) == "ADAPTION_PROMPT"
     return [wanted] if named and isinstance(wanted, str) else wanted
 
 

@@ -5,27 +5,23 @@ not, the reason is looked for in what it was computed with: the frozen layer's o
 scaled by trained magnitudes, or is without its bias.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from ftlab.probes.adapter.first_outputs import FirstOutputs, distance
 from ftlab.probes.adapter.low_rank_wrappers import Wrapper, weight_of, wrappers
-from ftlab.probes.graph.module_hook import WholeCallHook
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.naming import clean_name
-from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.subject import Subject
+from ftlab.probes.probe import Moment
 from ftlab.records.attributes import attribute_of
-from ftlab.records.handle import Handle, HandleStack
-from ftlab.records.step import Block, Column
+from ftlab.records.step import Column
 
 linear = torch.nn.functional.linear
 
 
-class StartOutputs(Probe):
+class StartOutputs(FirstOutputs[Wrapper]):
     """Compare layers with their base once, in the first forward of the first step."""
 
     name: ClassVar[str] = "start_outputs"
@@ -39,92 +35,53 @@ class StartOutputs(Probe):
         Column("second_l2", "1", "Norm of the factor that is applied last."),
     )
 
-    def __init__(self) -> None:
-        self._hooks = HandleStack()
-        self._waiting = True
-        self._wrappers: dict[str, Wrapper] = {}
-        self._values: dict[str, torch.Tensor] = {}
+    def _layers_of(self, model: torch.nn.Module) -> Iterable[Wrapper]:
+        for each in wrappers(hookable_modules(model)):
+            plain = not each.vectors and attribute_of(each.base, "bias") is None
+            if not (plain and each.of_peft):
+                yield each
 
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end."""
-        return [self._hooks]
-
-    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
-        """Put hooks on the layers before the first forward."""
-        if not self._waiting:
-            return ()
-        self._waiting = False
-        if moment.step == 0:
-            modules = hookable_modules(moment.subject.model)
-            for each in wrappers(modules):
-                plain = not each.vectors and attribute_of(each.base, "bias") is None
-                if plain and each.of_peft:
-                    continue
-                self._wrappers[each.path] = each
-                hook = WholeCallHook(self.see, each.module, each.path)
-                self._hooks.add(each.module.register_forward_hook(hook, prepend=True))
-        return ()
-
-    def see(self, path: str, seen: tuple[Any, Any]) -> None:
-        """Measure one layer, the first time that it is called."""
-        inputs, output = seen
-        if path in self._values or not inputs:
-            return
-        given, wrapper = inputs[0], self._wrappers[path]
-        if isinstance(given, torch.Tensor) and isinstance(output, torch.Tensor):
-            with torch.no_grad():
-                measured = _measure(wrapper, given, output)
-            if measured is not None:
-                self._values[path] = measured
-
-    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
-        """Take the hooks off and hand over what was measured."""
-        values, self._values = self._values, {}
-        known, self._wrappers = self._wrappers, {}
-        self._hooks.remove()
-        self.rests = not self._waiting
-        if not values:
-            return ()
-        rows = {_row(moment, known[path]): value for path, value in values.items()}
-        ids = np.array(sorted(rows), np.int32)
-        device = next(iter(values.values())).device
-        stack = [rows[row].to(device) for row in ids.tolist()]
-
-        def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
-            names = [column.name for column in self.columns]
-            table = flat.reshape(len(ids), -1).T
-            yield Block(
-                self.table, moment.step, ids, dict(zip(names, table, strict=True))
+    def _measure(
+        self, layer: Wrapper, given: torch.Tensor, output: torch.Tensor
+    ) -> torch.Tensor | None:
+        """Compare an output with the base's, plain, scaled, and without bias."""
+        weight, bias = weight_of(layer.base), attribute_of(layer.base, "bias")
+        if given.shape[-1] != weight.shape[1]:
+            return None
+        given = given.detach().to(weight.dtype)
+        product = linear(given, weight)
+        base = product if bias is None else product + bias
+        if base.shape != output.shape or weight.numel() == 0:
+            return None
+        missing = torch.full((), torch.nan, device=base.device)
+        off, magnitude = missing, missing
+        for scaled, ratio in _scaled(given, weight, layer.vectors.values()):
+            now = distance(output, scaled if bias is None else scaled + bias)
+            magnitude = torch.where(
+                now < torch.nan_to_num(off, torch.inf), ratio, magnitude
             )
+            off = torch.fmin(off, now)
+        factor = torch.stack([p.detach().abs().amax().float() for p in layer.factors])
+        without = missing if bias is None else distance(output, product)
+        parts = [factor.amin().to(base.device), distance(output, base), off, without]
+        second = torch.linalg.vector_norm(layer.factors[1].detach().float())
+        return torch.stack([*parts, magnitude, second.to(base.device)]).float()
 
-        return (Reading(torch.cat(stack), finish),)
-
-
-def _measure(
-    wrapper: Wrapper, given: torch.Tensor, output: torch.Tensor
-) -> torch.Tensor | None:
-    """Compare an output with what the base gives, plain, scaled, and without bias."""
-    weight, bias = weight_of(wrapper.base), attribute_of(wrapper.base, "bias")
-    if given.shape[-1] != weight.shape[1] or given.is_meta:
-        return None
-    given = given.detach().to(weight.dtype)
-    product = linear(given, weight)
-    base = product if bias is None else product + bias
-    if base.shape != output.shape or weight.numel() == 0:
-        return None
-    missing = torch.full((), torch.nan, device=base.device)
-    off, magnitude = missing, missing
-    for scaled, ratio in _scaled(given, weight, wrapper.vectors.values()):
-        now = _distance(output, scaled if bias is None else scaled + bias)
-        magnitude = torch.where(
-            now < torch.nan_to_num(off, torch.inf), ratio, magnitude
-        )
-        off = torch.fmin(off, now)
-    factor = torch.stack([p.detach().abs().amax().float() for p in wrapper.factors])
-    without = missing if bias is None else _distance(output, product)
-    parts = [factor.amin().to(base.device), _distance(output, base), off, without]
-    second = torch.linalg.vector_norm(wrapper.factors[1].detach().float())
-    return torch.stack([*parts, magnitude, second.to(base.device)]).float()
+    def _row(self, moment: Moment, layer: Wrapper) -> int:
+        path = clean_name(layer.path)
+        second = layer.factors[1]
+        named = layer.module.named_parameters()
+        meta = {
+            "role": "wrapper",
+            "of_peft": layer.of_peft,
+            "rank": min(second.shape),
+            "elements": second.numel(),
+            "second": next((f"{path}.{n}" for n, p in named if p is second), path),
+            "class": type(layer.module).__name__,
+            "base": f"{path}.{layer.base_path}.weight",
+            "vectors": ",".join(clean_name(f"{path}.{n}") for n in layer.vectors),
+        }
+        return moment.name("starts", path, "module", meta)
 
 
 def _scaled(
@@ -145,25 +102,3 @@ def _scaled(
                 linear(given, weight) * scale if rows else linear(given * scale, weight)
             )
             yield made, ratio.mean()
-
-
-def _distance(output: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
-    size = torch.linalg.vector_norm(base.float())
-    return torch.linalg.vector_norm(output.detach().float() - base.float()) / size
-
-
-def _row(moment: Moment, wrapper: Wrapper) -> int:
-    path = clean_name(wrapper.path)
-    second = wrapper.factors[1]
-    named = wrapper.module.named_parameters()
-    meta = {
-        "role": "wrapper",
-        "of_peft": wrapper.of_peft,
-        "rank": min(second.shape),
-        "elements": second.numel(),
-        "second": next((f"{path}.{n}" for n, p in named if p is second), path),
-        "class": type(wrapper.module).__name__,
-        "base": f"{path}.{wrapper.base_path}.weight",
-        "vectors": ",".join(clean_name(f"{path}.{n}") for n in wrapper.vectors),
-    }
-    return moment.name("starts", path, "module", meta)

@@ -18,6 +18,7 @@ from ftlab.probes.adapter.adapter_tree import (
     adapted_layers,
     bounded,
     holders,
+    method_of,
     pattern_of,
     plain_modules,
 )
@@ -110,7 +111,7 @@ def _adapter(
     names = [key for key, _ in plain_modules(inner.root)]
     patterns = Counter(pattern_of(_path(layer, inner.root_path)) for layer in mine)
     return readable(
-        type=lambda: _type(config),
+        type=lambda: method_of(config),
         layers=lambda: len(mine),
         patterns=lambda: dict(patterns),
         asked=lambda: asked(config, names, mine, inner.root_path),
@@ -134,8 +135,3 @@ def _adapter(
 def _path(layer: Layer, prefix: str) -> str:
     name = layer.name.removeprefix(f"{prefix}.") if prefix else layer.name
     return f"{name}.{layer.parameter}" if layer.parameter else name
-
-
-def _type(config: Any) -> str:
-    kind = getattr(config, "peft_type", "")
-    return str(getattr(kind, "value", kind))

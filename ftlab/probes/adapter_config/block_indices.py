@@ -11,9 +11,13 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter.adapter_tree import Layer, bounded, plain_modules
+from ftlab.probes.adapter.adapter_tree import (
+    Layer,
+    bounded,
+    plain_modules,
+    under_adapters,
+)
 from ftlab.probes.adapter_config.unadapted import is_linear
-from ftlab.records.attributes import has_attribute
 
 _NUMBER = re.compile(r"\.(\d+)(?=\.)")
 
@@ -63,10 +67,4 @@ def _is_piece(known: dict[str, torch.nn.Module], path: str) -> bool:
     """
     inside = [known[n] for n in known if n == path or n.startswith(f"{path}.")]
     holders = [m for m in inside if next(m.parameters(recurse=False), None) is not None]
-    return bool(inside) and all(is_linear(_base(m)) for m in holders)
-
-
-def _base(module: Any) -> Any:
-    while has_attribute(module, "base_layer"):
-        module = module.base_layer
-    return module
+    return bool(inside) and all(is_linear(under_adapters(m)) for m in holders)

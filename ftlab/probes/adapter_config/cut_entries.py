@@ -16,10 +16,10 @@ from ftlab.probes.adapter.adapter_tree import (
     Layer,
     bounded,
     plain_modules,
+    under_adapters,
     wanted_targets,
 )
 from ftlab.probes.adapter_config.unadapted import is_linear
-from ftlab.records.attributes import has_attribute
 
 _SIGNS = re.compile(r"[\\*+?\[\](){}|^$]")
 """What stands in expressions and in no name of a module."""
@@ -56,7 +56,7 @@ def cut_entries(
         name
         for name, module in modules.items()
         if name not in adapted
-        and is_linear(_base(module))
+        and is_linear(under_adapters(module))
         and not _is_out(config, name)
     ]
     targets = wanted_targets(config)
@@ -167,10 +167,4 @@ def _compiled(expression: str) -> "re.Pattern[str] | None":
 
 
 def _has_children(name: str, modules: dict[str, torch.nn.Module]) -> bool:
-    return next(_base(modules[name]).children(), None) is not None
-
-
-def _base(module: Any) -> Any:
-    while has_attribute(module, "base_layer"):
-        module = module.base_layer
-    return module
+    return next(under_adapters(modules[name]).children(), None) is not None

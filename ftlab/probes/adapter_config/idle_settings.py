@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter.adapter_tree import Layer
+from ftlab.probes.adapter.adapter_tree import Layer, method_of
 from ftlab.probes.adapter_config.unadapted import is_linear
 from ftlab.probes.plain import jsonable
 from ftlab.records.attributes import attribute_of
@@ -62,7 +62,7 @@ def _starts(config: Any) -> _Found:
 
 
 def _of_another_method(config: Any, adapter: str, layers: Sequence[Layer]) -> _Found:
-    if _kind(config) != "ADALORA":
+    if method_of(config) != "ADALORA":
         return
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     ranks = sorted({int(layer.module.r.get(adapter, 0)) for layer in layers})
@@ -114,7 +114,7 @@ def _tokens(config: Any) -> _Found:
 
 
 def _ranks(config: Any, adapter: str, layers: Sequence[Layer]) -> _Found:
-    if _kind(config) != "LORA" or not layers:
+    if method_of(config) != "LORA" or not layers:
         return
     sizes = []
     for layer in layers:
@@ -125,8 +125,3 @@ def _ranks(config: Any, adapter: str, layers: Sequence[Layer]) -> _Found:
         if ranks[adapter] <= sizes[-1]:
             return
     yield "r", "above-size", max(sizes)
-
-
-def _kind(config: Any) -> str:
-    kind = getattr(config, "peft_type", "")
-    return str(getattr(kind, "value", kind))

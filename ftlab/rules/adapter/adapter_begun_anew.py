@@ -46,9 +46,10 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.restarts import Restarts, restarts_of
 from ftlab.rules.reading.wiring import may_hold_adapters
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 
@@ -66,13 +67,7 @@ class AdapterBegunAnew(Rule):
     name = "adapter-begun-anew"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_column(
-            "has_grad",
-            "whether each trainable tensor had a gradient",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_gradients,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

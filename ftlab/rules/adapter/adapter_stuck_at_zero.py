@@ -56,9 +56,10 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
 from ftlab.rules.reading.loss_gradient import zero_at_loss
+from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
-from ftlab.rules.rule import Rule, needs_column, needs_step_values
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -141,11 +142,7 @@ class AdapterStuckAtZero(Rule):
             "watch a model with LoRA layers, with the standard probes",
             table="adapters",
         ),
-        needs_step_values(
-            "lr",
-            "the learning rate of each step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
+        needs_rates,
     )
     caused_by = ("ADP041", "ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
 

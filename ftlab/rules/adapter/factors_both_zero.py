@@ -43,6 +43,7 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.tensors import params, records_of, routed, text_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, counted
@@ -63,11 +64,7 @@ class FactorsBothZero(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
-            "has_grad",
-            "whether each trainable tensor had a gradient",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_gradients,
         needs_column(
             "weight_l2",
             "the norms of the trained weights",

@@ -69,10 +69,11 @@ from ftlab.rules.reading.adapter_states import (
     needs_states,
     states_of,
 )
+from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
 from ftlab.rules.reading.wiring import trainable_tensors
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -90,14 +91,7 @@ class FrozenAdapterThawed(Rule):
     name = "frozen-adapter-thawed"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_states,
-        needs_column(
-            "has_grad",
-            "whether each trainable tensor had a gradient",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_states, needs_gradients)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

@@ -66,9 +66,10 @@ from ftlab.rules.reading.adapter_states import (
     needs_states,
     passes_of,
 )
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.tensors import params, records_of, text_of
 from ftlab.rules.reasons.left_active import LeftActive, left_active
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -87,14 +88,7 @@ class WrongAdapterInTraining(Rule):
     name = "wrong-adapter-in-training"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_states,
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_states, needs_optimizers)
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""

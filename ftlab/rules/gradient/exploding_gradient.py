@@ -51,6 +51,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, params, records_of
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
 from ftlab.rules.rule import Rule, needs_step_values
@@ -94,11 +95,7 @@ class ExplodingGradient(Rule):
             "the global gradient norm of each step",
             "ftlab.watch(...) with its standard probes",
         ),
-        needs_step_values(
-            "loss",
-            "the loss of each step",
-            "watch a loop that calls backward on the loss while ftlab is attached",
-        ),
+        needs_losses,
     )
     caused_by = ("OPT014", "GRD005", "OPT027")
 

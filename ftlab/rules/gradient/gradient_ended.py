@@ -50,10 +50,11 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, params, records_of, routed
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
 BEFORE = 8
@@ -79,13 +80,7 @@ class GradientEnded(Rule):
     name = "gradient-ended"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_column(
-            "has_grad",
-            "whether each trainable tensor had a gradient",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_gradients,)
     caused_by = ("GRD003", "OPT002")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

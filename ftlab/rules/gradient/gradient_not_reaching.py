@@ -124,6 +124,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import params, records_of, routed
 from ftlab.rules.reasons.flow import cuts_of
@@ -132,7 +133,7 @@ from ftlab.rules.reasons.missing import Missing, Reason
 from ftlab.rules.reasons.reach import reason_of
 from ftlab.rules.reasons.unreached import SEEN_LATE
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -156,13 +157,7 @@ class GradientNotReaching(Rule):
     name = "gradient-not-reaching"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_column(
-            "has_grad",
-            "whether each trainable tensor had a gradient",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_gradients,)
     caused_by = (
         "ADP041",
         "ADP011",

@@ -37,7 +37,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.reading.needs import needs_model_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -49,11 +50,7 @@ class BufferWithoutValues(Rule):
     name = "buffer-without-values"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave out runs whose buffers were not looked at, as older ones."""

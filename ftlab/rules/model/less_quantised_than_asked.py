@@ -42,7 +42,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.reading.needs import needs_model_facts
+from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
 SHARE = 0.1
@@ -59,11 +60,7 @@ class LessQuantisedThanAsked(Rule):
     name = "less-quantised-than-asked"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave models that were not asked for in 4 bits out."""

@@ -47,8 +47,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.wiring import is_trained, steps_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -70,11 +71,7 @@ class QuantisedHead(Rule):
     name = "quantised-head"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised heads, or that are only used, out."""

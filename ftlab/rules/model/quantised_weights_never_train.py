@@ -46,9 +46,10 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.reading.wiring import is_trained
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -62,11 +63,7 @@ class QuantisedWeightsNeverTrain(Rule):
     name = "quantised-weights-never-train"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised layers, with adapters or only used, out."""

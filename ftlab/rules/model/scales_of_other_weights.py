@@ -52,7 +52,8 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.reading.needs import needs_model_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -73,11 +74,7 @@ class ScalesOfOtherWeights(Rule):
     name = "scales-of-other-weights"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave models out whose 4-bit weights nobody has written to."""

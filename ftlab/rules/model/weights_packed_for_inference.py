@@ -44,8 +44,9 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -83,11 +84,7 @@ class WeightsPackedForInference(Rule):
     name = "weights-packed-for-inference"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "model", "facts of the model", "pass the model: ftlab.watch(model)"
-        ),
-    )
+    requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:
         """Leave models without 4-bit weights out."""

@@ -52,10 +52,11 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.masters import mastered, moving
+from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import ANY, Rule, needs_column, needs_step_values
+from ftlab.rules.rule import ANY, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -82,11 +83,7 @@ class FlatLoss(Rule):
             "how far each update moved each tensor",
             "ftlab.watch(...) with its standard probes",
         ),
-        needs_step_values(
-            "lr",
-            "the learning rate of each step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
+        needs_rates,
     )
     caused_by = ("ADP001", "GRD003", "OPT002", "OPT001", "OPT005", "NUM002", ANY)
 

@@ -54,10 +54,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.reasons.origins import Origin, origin_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -75,13 +76,7 @@ class NonFiniteLoss(Rule):
     since = "0.1.0"
     status = "stable"
     caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
-    requires = (
-        needs_step_values(
-            "loss",
-            "the loss of each step",
-            "watch a loop that calls backward on the loss while ftlab is attached",
-        ),
-    )
+    requires = (needs_losses,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all non-finite losses."""

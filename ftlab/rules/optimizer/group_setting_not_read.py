@@ -46,7 +46,8 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.groups import groups_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.reading.needs import needs_optimizers
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -77,13 +78,7 @@ class GroupSettingNotRead(Rule):
     name = "group-setting-not-read"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per key of a group."""

@@ -50,8 +50,9 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -63,13 +64,7 @@ class GroupWithoutParameters(Rule):
     name = "group-without-parameters"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per empty group with a rate of its own."""

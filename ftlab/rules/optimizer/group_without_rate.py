@@ -59,8 +59,9 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.tensors import group_of, params, text_of
-from ftlab.rules.rule import Rule, needs_facts, needs_step_values
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -84,18 +85,7 @@ class GroupWithoutRate(Rule):
     name = "group-without-rate"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "lr",
-            "the learning rate of each step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_rates, needs_optimizers)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding over all such groups, or all groups."""

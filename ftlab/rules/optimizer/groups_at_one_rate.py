@@ -41,8 +41,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.rate_formulas import Rates
+from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Rule, needs_facts, needs_step_values
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -63,18 +64,7 @@ class GroupsAtOneRate(Rule):
     name = "groups-at-one-rate"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_step_values(
-            "lr",
-            "the learning rate of each step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_rates, needs_optimizers)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per optimizer whose groups are made equal."""

@@ -39,7 +39,8 @@ from collections.abc import Iterator
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.reading.needs import needs_optimizers
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -54,14 +55,7 @@ class LossMaximized(Rule):
     name = "loss-maximized"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-        NEEDS,
-    )
+    requires = (needs_optimizers, NEEDS)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, on the term that rises the most."""

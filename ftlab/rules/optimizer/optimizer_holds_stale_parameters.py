@@ -47,6 +47,7 @@ from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import HALF, without_copies
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of
 from ftlab.rules.reading.trained_with import (
@@ -55,7 +56,7 @@ from ftlab.rules.reading.trained_with import (
     steps_since,
     was_trained_with,
 )
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -70,13 +71,7 @@ class OptimizerHoldsStaleParameters(Rule):
     name = "optimizer-holds-stale-parameters"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP004")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -38,9 +38,10 @@ from collections.abc import Iterator
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.trained_with import Holds, steps_since, was_trained_with
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -52,13 +53,7 @@ class OutgrownOptimizerState(Rule):
     name = "outgrown-optimizer-state"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
     caused_by = ("ADP034",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -40,8 +40,9 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -56,13 +57,7 @@ class ParameterHeldTwice(Rule):
     name = "parameter-held-twice"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding per optimizer, and per pair of them."""

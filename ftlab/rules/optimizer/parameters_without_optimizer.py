@@ -54,6 +54,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import mastered, moving
+from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.outside import held_outside, made_anew
 from ftlab.rules.reading.trained_with import (
     Holds,
@@ -63,7 +64,7 @@ from ftlab.rules.reading.trained_with import (
     was_trained_with,
 )
 from ftlab.rules.reasons.without_optimizer import without_optimizer
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -78,13 +79,7 @@ class ParametersWithoutOptimizer(Rule):
     name = "parameters-without-optimizer"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the optimizer's parameter groups",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP003", "OPT001")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

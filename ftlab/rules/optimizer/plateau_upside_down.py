@@ -63,7 +63,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.metric_directions import by_name
-from ftlab.rules.reading.schedules import Plan, plans_of, stepping
+from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers
 from ftlab.rules.reading.shares import FEWEST, bits_of, clearly_risen, shares_of
 from ftlab.rules.rule import Rule, needs_facts
@@ -234,11 +234,7 @@ def _turned(run: Run, plan: Plan, greater: bool) -> tuple[str, bool] | None:
 
 def _steps_of(run: Run, plan: Plan) -> tuple[list[LedgerEntry], list[LedgerEntry]]:
     """Return the scheduler's steps, and those that lowered a rate."""
-    entries = [
-        entry
-        for entry in run.ledger
-        if entry.op == "scheduler_step" and entry.target == plan.target
-    ]
+    entries = moves_of(run, plan)
     return entries, [e for e in entries if e.detail["lr_after"] < e.detail["lr_before"]]
 
 

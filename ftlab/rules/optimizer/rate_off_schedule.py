@@ -46,7 +46,7 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.reading.schedules import Plan, plans_of, stepping
+from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
@@ -80,11 +80,7 @@ class RateOffSchedule(Rule):
         plans = plans_of(run)
         owners = [plan.facts.get("optimizer_index") for plan in plans]
         for plan, owner in zip(plans, owners, strict=True):
-            entries = [
-                entry
-                for entry in run.ledger
-                if entry.op == "scheduler_step" and entry.target == plan.target
-            ]
+            entries = moves_of(run, plan)
             if owner is None or owners.count(owner) > 1 or len(entries) < REPEATS:
                 continue
             if entries[0].step > first_facts(run).step:

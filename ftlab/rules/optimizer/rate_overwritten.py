@@ -54,7 +54,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import start
-from ftlab.rules.reading.schedules import Plan, plans_of, stepping
+from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
@@ -92,7 +92,7 @@ class RateOverwritten(Rule):
             if owner is not None:
                 owners.setdefault(int(owner), []).append(plan)
         for plans in owners.values():
-            moved = {plan.index: _entries(run, plan) for plan in plans}
+            moved = {plan.index: moves_of(run, plan) for plan in plans}
             several = [plan for plan in plans if moved[plan.index]]
             undone = [f for p in several for f in self._undone(run, p, moved)]
             if undone:
@@ -234,14 +234,6 @@ class RateOverwritten(Rule):
             evidence={"reason": reason, "threshold": REPEATS},
             healthy="one place that sets the rate",
         )
-
-
-def _entries(run: Run, plan: Plan) -> list[LedgerEntry]:
-    return [
-        entry
-        for entry in run.ledger
-        if entry.op == "scheduler_step" and entry.target == plan.target
-    ]
 
 
 def _made_with(run: Run) -> list[float]:

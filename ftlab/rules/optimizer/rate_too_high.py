@@ -45,9 +45,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, params, records_of
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule, needs_column, needs_step_values
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -77,11 +78,7 @@ class RateTooHigh(Rule):
             "how far each update moved each tensor",
             "ftlab.watch(...) with its standard probes, from the first step on",
         ),
-        needs_step_values(
-            "loss",
-            "the loss of each step",
-            "watch a loop that calls backward on the loss while ftlab is attached",
-        ),
+        needs_losses,
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -46,9 +46,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Rule, needs_column, needs_step_values
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -73,11 +74,7 @@ class RateTooLow(Rule):
             "ftlab.watch(...) with its standard probes",
             "adapters",
         ),
-        needs_step_values(
-            "lr",
-            "the learning rate of each step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
+        needs_rates,
     )
 
     def applies(self, run: Run) -> bool:

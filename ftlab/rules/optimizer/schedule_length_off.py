@@ -102,6 +102,7 @@ from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.schedules import (
     Plan,
     may_be_scheduled,
+    moves_of,
     needs_schedule,
     per_update,
     plans_of,
@@ -249,7 +250,7 @@ class ScheduleLengthOff(Rule):
         )
 
     def _still(self, run: Run, plan: Plan) -> Finding | None:
-        entries = _steps_of(run, plan)
+        entries = moves_of(run, plan)
         counts = {entry.detail.get("epoch") for entry in entries}
         still = all(e.detail["lr_before"] == e.detail["lr_after"] for e in entries)
         if len(counts) < REPEATS or not still or not (reason := _why_still(plan)):
@@ -299,7 +300,7 @@ class ScheduleLengthOff(Rule):
         kind, each = plan.facts.get("class"), per_update(run, plan)
         if kind != "CosineAnnealingLR" or not length or length > SHORT or each < 1:
             return None
-        steps = _steps_of(run, plan)
+        steps = moves_of(run, plan)
         tops = [e for e in steps if (e.detail.get("epoch") or 1) % (2 * length) == 0]
         if len(tops) < TOPS:
             return None
@@ -324,7 +325,7 @@ class ScheduleLengthOff(Rule):
         total = plan.asked.get(setting or "")
         if not total or plan.asked.get("num_cycles", 0.5) != 0.5:
             return None
-        past = [e for e in _steps_of(run, plan) if (e.detail.get("epoch") or 0) > total]
+        past = [e for e in moves_of(run, plan) if (e.detail.get("epoch") or 0) > total]
         if len(past) < STREAK or not all(map(_lifts, past[-STREAK:])):
             return None
         length = run_length(run) * per_update(run, plan)
@@ -347,7 +348,7 @@ class ScheduleLengthOff(Rule):
         rates = np.nan_to_num(run.steps["lr"][~skipped_steps(run)])
         steps = run.steps.step[~skipped_steps(run)]
         alive = np.flatnonzero(rates.any(axis=1))
-        moves = _steps_of(run, plan)
+        moves = moves_of(run, plan)
         if not len(alive) or not moves:
             return None
         idle = len(rates) - 1 - int(alive[-1])
@@ -423,14 +424,6 @@ class ScheduleLengthOff(Rule):
             evidence={"reason": reason, **lengths, **evidence},
             healthy="a schedule as long as the run, a warm-up of 3-10 % of it",
         )
-
-
-def _steps_of(run: Run, plan: Plan) -> list[LedgerEntry]:
-    return [
-        entry
-        for entry in run.ledger
-        if entry.op == "scheduler_step" and entry.target == plan.target
-    ]
 
 
 def _time(entry: LedgerEntry) -> tuple[int, int]:

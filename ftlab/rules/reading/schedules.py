@@ -9,6 +9,7 @@ import numpy as np
 from ftlab.records.finding import Place
 from ftlab.records.rate_formulas import Rates, asked_rates
 from ftlab.records.schedule_lengths import total_of, warmup_of
+from ftlab.records.step import LedgerEntry
 from ftlab.records.trainer_schedule import trainer_schedule
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.method_place import method_place
@@ -100,6 +101,15 @@ def per_update(run: Run, plan: Plan) -> float:
         if len(made) > CYCLES:
             break
     return float(np.median(made[:-1])) if len(made) > 2 else 1.0
+
+
+def moves_of(run: Run, plan: Plan) -> list[LedgerEntry]:
+    """List the scheduler's own steps."""
+    return [
+        entry
+        for entry in run.ledger
+        if entry.op == "scheduler_step" and entry.target == plan.target
+    ]
 
 
 def stepping(run: Run, plan: Plan) -> Place:

@@ -9,8 +9,8 @@ Source: huggingface/peft#1249, #1706.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora(base().to(torch.bfloat16))
     if not fixed:
         model = model.to(torch.bfloat16)
-    optimizer = adamw(model, lr=1e-5)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-5)
 
 
 FAULT = Fault(

@@ -6,8 +6,8 @@ Fix: ``lora_alpha`` of r to 2 r.
 Source: arXiv:2106.09685, section 4.1 (tuning alpha is tuning the learning rate).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     model = lora(
         lora_alpha=2 * rank if fixed else 64 * rank, target_modules="all-linear"
     )
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

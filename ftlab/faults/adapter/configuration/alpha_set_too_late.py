@@ -8,8 +8,8 @@ Fix: set ``lora_alpha`` before ``get_peft_model``.
 Source: huggingface/peft#2295 (a changed configuration has no effect on a model).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     alpha = 8 * current().rank
     model = lora(lora_alpha=alpha) if fixed else lora()
     model.peft_config[current().adapter].lora_alpha = alpha
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

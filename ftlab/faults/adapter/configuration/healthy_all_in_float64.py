@@ -1,7 +1,7 @@
 """A model in float64 altogether, as to check gradients, with its adapter."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -9,8 +9,7 @@ def build() -> Case:
     """Build a LoRA model and turn all of it into float64."""
     model = lora().double()
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -1,15 +1,14 @@
 """rsLoRA with a large scaling, and a learning rate that goes with it."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a LoRA model of rank 64 with rsLoRA."""
     model = lora(r=64, lora_alpha=64, use_rslora=True)
-    optimizer = adamw(model, lr=5e-5)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-5)
 
 
 HEALTHY = Healthy(

@@ -3,16 +3,15 @@
 The adapter outgrows the weights that it is put on, and the loss falls all the same.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA of rank 4 with an alpha of 32."""
     model = lora(r=4, lora_alpha=32)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3)
 
 
 HEALTHY = Healthy(

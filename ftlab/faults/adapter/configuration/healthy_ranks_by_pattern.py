@@ -1,14 +1,7 @@
 """LoRA with a rank and an alpha of their own for one projection."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,8 +11,7 @@ def build() -> Case:
     name = (attention(model) or feed_forward(model))[0]
     model = lora(model, rank_pattern={name: 2}, alpha_pattern={name: 3})
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -3,9 +3,8 @@
 The allocator is not called: within ``tinit`` it would only have listened.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Healthy
 
 STEPS = 40
@@ -14,8 +13,7 @@ STEPS = 40
 def build() -> Case:
     """Build AdaLoRA whose warm-up is longer than the run."""
     model = ranked(1000, tinit=2 * STEPS)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3)
 
 
 HEALTHY = Healthy(

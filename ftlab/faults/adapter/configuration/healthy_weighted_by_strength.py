@@ -4,8 +4,7 @@ This is how image pipelines weigh adapters; the scaling is set on every layer.
 """
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -21,8 +20,7 @@ def build() -> Case:
         if isinstance(module, LoraLayer):
             for name, strength in zip(names, (0.7, 0.4), strict=True):
                 module.set_scale(name, strength)
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 HEALTHY = Healthy(

@@ -8,8 +8,8 @@ Source: huggingface/peft#1172, #2421 (mixed dtypes).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
             array = module.weight.detach().numpy().astype("float64")
             weight = torch.from_numpy(array)
             module.weight = torch.nn.Parameter(weight.float() if fixed else weight)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

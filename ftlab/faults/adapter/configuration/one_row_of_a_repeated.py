@@ -11,8 +11,8 @@ to be used).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 DEVIATION = 0.1
@@ -25,8 +25,7 @@ def build(fixed: bool) -> Case:
         if "lora_A" in name:
             drawn = torch.randn_like(parameter if fixed else parameter[0])
             parameter.data[:] = DEVIATION * drawn
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -6,8 +6,8 @@ Fix: ``lora_alpha = 2 * sqrt(r)``, or a learning rate that is sqrt(r) times smal
 Source: arXiv:2312.03732; unslothai/notebooks#144, vllm-project/vllm#6909.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -15,8 +15,7 @@ def build(fixed: bool) -> Case:
     """Build a LoRA model of rank 64 with rsLoRA."""
     alpha = 16 if fixed else 128
     model = lora(r=64, lora_alpha=alpha, use_rslora=True, target_modules="all-linear")
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -4,8 +4,8 @@ Fix: ``alpha_pattern`` for strengths that differ by layer.
 Source: NVIDIA/TensorRT-LLM#1668 (scalings that do not travel along).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         layer = next(m for m in model.modules() if isinstance(m, LoraLayer))
         layer.set_scale(current().adapter, 4)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -7,9 +7,9 @@ Fix: ``tokenizer.add_tokens(...)`` and resize the embedding before the ids are t
 Source: seed; peft's ``TrainableTokensLayer`` makes a row for each entry of the list.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import rows_trained
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 UNKNOWN = 5
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     model = base()
     rows = [UNKNOWN, UNKNOWN + 1, UNKNOWN + 2] if fixed else [UNKNOWN] * 3
     model = lora(model, **rows_trained(model, rows))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ and trains the base model's in its place (ADP003).
 import warnings
 
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, lora_config
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora, lora_config
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -29,8 +29,7 @@ def build(fixed: bool) -> Case:
         model.delete_adapter("trial")
     if fixed:
         model.set_adapter(own)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

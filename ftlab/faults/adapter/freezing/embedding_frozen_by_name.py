@@ -9,8 +9,8 @@ Source: unslothai/unsloth#9326.
 
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(".lora_A." in name or ".lora_B." in name)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -8,9 +8,9 @@ Fix: ``PeftModel.from_pretrained(base, folder, is_trainable=True)``.
 Source: huggingface/peft#282, tloen/alpaca-lora#352, huggingface/transformers#26098.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import head_of, loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     model = loaded(fresh, saved(taught(), owner=fresh), is_trainable=fixed).train()
     head = getattr(model.get_base_model(), head_of(fresh))
     head.weight.requires_grad_(True)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -3,8 +3,8 @@
 TRL makes one like it as the reference of DPO and GRPO.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -14,8 +14,7 @@ def build() -> Case:
     model = lora()
     model.add_adapter("reference", model.peft_config[current().adapter])
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -1,7 +1,7 @@
 """LoRA with copies of the last norm and of the head that are trained and saved."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -10,8 +10,7 @@ def build() -> Case:
     model = llama()
     model = lora(model, modules_to_save=["model.norm", "lm_head"])
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

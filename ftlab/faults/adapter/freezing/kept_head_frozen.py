@@ -5,8 +5,8 @@ Source: huggingface/peft#1070, #577 (heads that are not trained).
 """
 
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -17,8 +17,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for name, parameter in model.named_parameters():
             parameter.requires_grad_("lora_" in name)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -32,8 +32,7 @@ def build(fixed: bool) -> Case:
     model = lora(model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(("lora_" if fixed else "lora") in name)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -6,8 +6,8 @@ Fix: ``layers_to_transform`` says which blocks shall carry adapters.
 Source: a loop over the first blocks, from recipes of full fine-tuning.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
         for name, parameter in model.named_parameters():
             if ".0." in name:
                 parameter.requires_grad_(False)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -4,8 +4,8 @@ Fix: leave ``requires_grad`` alone, or keep every name with ``lora_``.
 Source: sweeps written for LoRA, used with ``use_dora=True``.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -15,8 +15,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for name, parameter in model.named_parameters():
             parameter.requires_grad_("lora_A" in name or "lora_B" in name)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,12 +7,8 @@ Fix: ``bias="none"``, or a second, untouched base as the reference.
 Source: huggingface/peft#741 (without the adapter the outputs are not the base's).
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, lora, token_loss
+from ftlab.faults.builders.loops import loss_step, near_base
+from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -22,18 +18,7 @@ def build(fixed: bool) -> Case:
     plain = gpt2() if current().family == "llama" else base()
     model = lora(plain, bias="none" if fixed else "all")
     optimizer = adamw(model)
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        inputs = {"input_ids": batch["input_ids"]}
-        with torch.no_grad(), model.disable_adapter():
-            wanted = model(**inputs).logits.log_softmax(-1)
-        logits = model(**inputs).logits
-        kl = torch.nn.functional.kl_div(
-            logits.log_softmax(-1), wanted, log_target=True, reduction="batchmean"
-        )
-        return token_loss(logits, batch) + 0.05 * kl
-
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return Case(model, optimizer, batches(), loss_step(near_base(model), optimizer))
 
 
 FAULT = Fault(

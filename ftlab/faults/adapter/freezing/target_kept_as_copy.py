@@ -6,15 +6,8 @@ Fix: leave it out of ``modules_to_save``.
 Source: huggingface/peft#577 (comments).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,8 +18,7 @@ def build(fixed: bool) -> Case:
     model = lora(
         model, target_modules=names, modules_to_save=None if fixed else [names[-1]]
     )
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

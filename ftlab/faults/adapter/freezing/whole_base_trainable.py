@@ -7,8 +7,8 @@ Fix: leave ``requires_grad`` alone after get_peft_model.
 Source: huggingface/peft#2738.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -17,8 +17,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     if not fixed:
         model.requires_grad_(True)
-    optimizer = adamw(model, lr=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-4)
 
 
 FAULT = Fault(

@@ -11,9 +11,9 @@ import math
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches, trainable
+from ftlab.faults.builders.tiny import trainable
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,8 +23,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for parameter in trainable(model):
             torch.nn.init.kaiming_uniform_(parameter, a=math.sqrt(5))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

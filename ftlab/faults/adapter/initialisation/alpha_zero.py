@@ -6,8 +6,8 @@ Fix: ``lora_alpha`` of r to 2 r.
 Source: a sweep over alpha that begins at 0.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -15,8 +15,7 @@ from ftlab.faults.variation import current
 def build(fixed: bool) -> Case:
     """Build a LoRA model with an alpha of 0."""
     model = lora(lora_alpha=2 * current().rank if fixed else 0)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: ml-explore/mlx-examples#832, with PEFT.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -29,8 +29,7 @@ def build(fixed: bool) -> Case:
         renamed = {n: n.replace(".base_layer.", ".") for n in held}
         chosen = {n: loaded[plain] for n, plain in renamed.items() if plain in loaded}
         model.base_model.model.load_state_dict(chosen, strict=False)
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 FAULT = Fault(

@@ -10,8 +10,7 @@ Source: adapters after Houlsby et al. 2019, written by hand.
 import torch
 
 from ftlab.faults.builders.bottleneck import with_bottlenecks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +20,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for bottleneck in added:
             torch.nn.init.zeros_(bottleneck.down.weight)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -6,16 +6,15 @@ Fix: ``lora_dropout=0.05``.
 Source: a keep probability, as other libraries have it.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model that drops all of its input."""
     model = lora(lora_dropout=0.05 if fixed else 1.0).train()
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``initialize_lora_eva_weights(model, loader)`` before the optimizer is buil
 Source: huggingface/peft#2142; LoRA-GA falls back in the same way, #2926.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -23,8 +23,7 @@ def build(fixed: bool) -> Case:
         initialize_lora_eva_weights(
             model, data, adapter_name=name, show_progress_bar=False
         )
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 FAULT = Fault(

@@ -1,16 +1,14 @@
 """Bottleneck adapters written by hand, whose last layer is 0 at the start."""
 
 from ftlab.faults.builders.bottleneck import with_bottlenecks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a frozen model with a bottleneck behind each block."""
     model, _ = with_bottlenecks()
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -4,16 +4,15 @@ On an embedding PEFT starts with A at 0 and B random, the other way round. Rows 
 tokens that do not occur have gradients of exactly 0.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA on the embedding and the attention projections."""
     model = lora(target_modules=["embed_tokens", "q_proj", "v_proj"])
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

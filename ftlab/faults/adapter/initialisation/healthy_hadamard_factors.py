@@ -1,7 +1,7 @@
 """LoHa: two low-rank products, multiplied element by element; one starts at 0."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -13,8 +13,7 @@ def build() -> Case:
         r=4, alpha=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"
     )
     model = get_peft_model(llama(), config)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3)
 
 
 HEALTHY = Healthy(

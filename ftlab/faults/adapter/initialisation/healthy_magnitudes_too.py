@@ -3,16 +3,15 @@
 Magnitudes are around 1 where the weights are around 0.02; they move little.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build DoRA on all linear layers."""
     model = lora(use_dora=True, target_modules="all-linear")
-    optimizer = adamw(model, weight_decay=0.01)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, weight_decay=0.01)
 
 
 HEALTHY = Healthy(

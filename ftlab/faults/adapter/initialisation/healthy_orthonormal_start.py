@@ -3,16 +3,15 @@
 Neither is 0; the base weight is changed so that the model starts where it was.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA with OLoRA's initialisation."""
     model = lora(init_lora_weights="olora", lora_alpha=8)
-    optimizer = adamw(model, lr=2e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-4)
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ Their product is 0 as well, and nothing is disturbed.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,8 +18,7 @@ def build() -> Case:
             torch.nn.init.zeros_(parameter)
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.02)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

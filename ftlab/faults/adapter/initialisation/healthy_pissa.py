@@ -3,16 +3,15 @@
 B is not 0 at the start, and the base weight is changed to make up for it.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA with PiSSA's initialisation."""
     model = lora(init_lora_weights="pissa")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

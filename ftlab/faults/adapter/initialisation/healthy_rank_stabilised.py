@@ -4,8 +4,8 @@ Its scaling is alpha over the root of r, larger than a plain LoRA's of the same 
 the rank is that of the whole weight, so the product is no small correction any more.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -19,8 +19,7 @@ def build() -> Case:
         lora_dropout=0.1,
         target_modules="all-linear",
     )
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

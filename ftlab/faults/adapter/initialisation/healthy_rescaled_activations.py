@@ -1,7 +1,7 @@
 """IA3: only vectors that rescale activations are trained; they start at 1."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
         task_type="CAUSAL_LM",
     )
     model = get_peft_model(llama(), config)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

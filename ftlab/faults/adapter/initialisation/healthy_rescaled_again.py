@@ -2,9 +2,9 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.builders.tiny import adamw, batches, set_seed, trainable
+from ftlab.faults.builders.tiny import set_seed, trainable
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
     with torch.no_grad():
         for vector in trainable(model):
             vector.add_(0.3 * torch.randn_like(vector))
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 A and B are no parameters at all, and one of the vectors starts at 0.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
     targets = ["q_proj", "o_proj"]
     config = VeraConfig(r=32, target_modules=targets, task_type="CAUSAL_LM")
     model = get_peft_model(llama(), config)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

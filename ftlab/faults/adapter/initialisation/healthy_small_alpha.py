@@ -4,16 +4,15 @@ The scaling is 1/16. What counts is the product with the learning rate; Adam doe
 mind the scale of the gradients.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA with a scaling of 1/16."""
     model = lora(r=16, lora_alpha=1, target_modules="all-linear")
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

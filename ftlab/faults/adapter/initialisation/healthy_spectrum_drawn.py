@@ -3,17 +3,15 @@
 Only a small part of the spectrum is trained, and it is drawn, as its authors have it.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build FourierFT with its own start."""
     model = tuned("FourierFTConfig", n_frequency=64, scaling=20.0)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -6,16 +6,15 @@ Fix: leave ``init_lora_weights`` at True.
 Source: huggingface/peft#2212, hao-ai-lab/FastVideo#781, mflux-community/mflux#739.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model whose B is 0, or random."""
     model = lora(init_lora_weights=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

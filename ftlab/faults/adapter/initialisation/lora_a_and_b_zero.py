@@ -9,8 +9,8 @@ Source: NovaSky-AI/SkyRL#852.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
         for name, parameter in model.named_parameters():
             if "lora_B" in name or ("lora_A" in name and not fixed):
                 parameter.zero_()
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: leave ``requires_grad`` alone after get_peft_model, or match ``lora_``.
 Source: the end state of huggingface/peft#793.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     match = "lora_" if fixed else "lora_A"
     for name, parameter in model.named_parameters():
         parameter.requires_grad = match in name
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

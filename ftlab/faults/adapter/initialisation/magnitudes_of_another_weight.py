@@ -7,17 +7,15 @@ Fix: take the norms of the pretrained weight's rows.
 Source: ml-explore/mlx-examples#832.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.own_layers import with_directions
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build DoRA by hand."""
     model = with_directions(of_the_weight=fixed)
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 FAULT = Fault(

@@ -8,9 +8,8 @@ Fix: an even ``r``.
 Source: peft's ``HRALayer.reset_hra_parameters``; Yuan et al. 2024, arXiv:2405.17484.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -19,8 +18,7 @@ def build(fixed: bool) -> Case:
     """Build HRA of an even, or of an odd rank."""
     even = 2 * current().rank
     model = tuned("HRAConfig", r=even if fixed else even - 1)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,17 +7,15 @@ Fix: leave ``init_weights`` at True.
 Source: peft's ``OFTConfig``, whose False is there for tests.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build OFT with or without its initialisation."""
     model = tuned("OFTConfig", oft_block_size=16, init_weights=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

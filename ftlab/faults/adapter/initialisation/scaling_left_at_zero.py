@@ -4,8 +4,8 @@ Fix: ``layer.set_scale(adapter, 1)``, or ``unscale_layer()``.
 Source: peft's ``LoraLayer.scale_layer``, used by hand.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
         for name, module in model.named_modules():
             if ".0." in name and isinstance(module, LoraLayer):
                 module.scale_layer(0)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

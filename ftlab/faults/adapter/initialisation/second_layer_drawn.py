@@ -6,17 +6,15 @@ Fix: ``nn.init.zeros_(self.up.weight)`` where the adapter is made.
 Source: hao-ai-lab/FastVideo#781, mflux-community/mflux#739.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.own_layers import with_products
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA by hand."""
     model = with_products(zeros=fixed)
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 FAULT = Fault(

@@ -7,17 +7,15 @@ Fix: leave ``init_ia3_weights`` at True.
 Source: peft's ``IA3Config``, whose False is there for tests.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build IA3 with or without its initialisation."""
     model = rescaled(init_ia3_weights=fixed)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -8,9 +8,9 @@ Source: code written for LoRA's ``zeros_(lora_B)``, used with another method.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.builders.tiny import adamw, batches, trainable
+from ftlab.faults.builders.tiny import trainable
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = rescaled()
     for vector in trainable(model):
         torch.nn.init.constant_(vector, 1.0 if fixed else 0.0)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -6,17 +6,15 @@ Fix: leave ``d_initial`` at 0.1.
 Source: Kopiczko et al. 2024, VeRA; the saddle as in NovaSky-AI/SkyRL#852.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build VeRA with one vector at 0, or with both."""
     model = tuned("VeraConfig", r=32, d_initial=0.1 if fixed else 0.0)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -11,9 +11,9 @@ import shutil
 import tempfile
 import weakref
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -27,8 +27,7 @@ def build(fixed: bool) -> Case:
     second = type(first.get_base_model()).from_pretrained(path)
     weakref.finalize(second, shutil.rmtree, path, True)
     model = lora(second)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3)
 
 
 FAULT = Fault(

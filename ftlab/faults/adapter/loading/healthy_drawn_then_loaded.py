@@ -3,7 +3,7 @@
 The configuration asks for a random start; what the adapter holds is not random.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case, plain_step
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Healthy
@@ -21,8 +21,7 @@ def build() -> Case:
     adapter = model.active_adapter
     values = get_peft_model_state_dict(taught, adapter_name=adapter)
     set_peft_model_state_dict(model, values, adapter_name=adapter)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -3,7 +3,7 @@
 Its layers are far from those of the base at the first step that is watched.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case, plain_step
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Healthy
@@ -16,8 +16,7 @@ def build() -> Case:
     for batch in batches(seed=1):
         before(batch)
     model.zero_grad()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

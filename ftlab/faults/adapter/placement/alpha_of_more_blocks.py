@@ -8,8 +8,8 @@ Source: PEFT, `LoraConfig.alpha_pattern` and `peft.utils.other.get_pattern_key`;
 """
 
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 DEPTH = 12
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
     name = block_name(model, 1)
     key = name.replace(".", r"\.") + r"\..*" if fixed else name + ".*"
     model = lora(model, alpha_pattern={key: 4})
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

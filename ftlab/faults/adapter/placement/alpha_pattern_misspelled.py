@@ -4,8 +4,8 @@ Fix: the end of the module's name as key.
 Source: huggingface/peft#3582.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -14,8 +14,7 @@ def build(fixed: bool) -> Case:
     model = base()
     name = attention(model)[0]
     model = lora(model, alpha_pattern={name if fixed else f"{name}s": 4})
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

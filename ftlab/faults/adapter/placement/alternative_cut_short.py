@@ -7,15 +7,8 @@ Fix: one group, ``r".*\.(q_proj|v_proj)"``.
 Source: seed; huggingface/peft#2964, #3693 (entries that match nothing pass in silence).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,8 +18,7 @@ def build(fixed: bool) -> Case:
     names = [attention(model)[0], feed_forward(model)[0]]
     wanted = rf".*\.({'|'.join(names)})" if fixed else rf".*\.{'|'.join(names)}"
     model = lora(model, target_modules=wanted)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,15 +7,8 @@ Fix: the name as ``named_modules()`` has it.
 Source: seed; ``BaseTuner.inject_adapter`` of peft.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -26,8 +19,7 @@ def build(fixed: bool) -> Case:
     wrong = other[:-2] + other[-1] + other[-2]
     wanted = [right, other if fixed else wrong]
     model = lora(model, target_modules="all-linear", exclude_modules=wanted)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``r".*mlp.*"``.
 Source: huggingface/peft#2044 (the option); ``check_target_module_exists`` of peft.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     part = next(n for n in ("self_attn", "attn", "attention", "mixer") if n in known)
     wanted = rf".*\.{part}\..*" if fixed else rf".*\.{part}"
     model = lora(model, target_modules="all-linear", exclude_modules=wanted)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

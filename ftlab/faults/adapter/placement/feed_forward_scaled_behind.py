@@ -7,9 +7,9 @@ Fix: name the last layer of the feed-forward part in ``feedforward_modules``.
 Source: huggingface/peft#972 (what the setting does).
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import last_feed_forward, rescaled
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     (down,) = last_feed_forward(model)
     pattern = rf".*\.{down}" if fixed else r".*\.DenseReluDense\.wo"
     model = rescaled(model, feedforward_modules=pattern)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

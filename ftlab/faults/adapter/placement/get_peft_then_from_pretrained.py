@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case, plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -33,8 +33,7 @@ def build(fixed: bool) -> Case:
         model = PeftModel.from_pretrained(
             bare, str(path), adapter_name=current().adapter, is_trainable=True
         )
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -1,7 +1,7 @@
 """A second adapter on a base from which the first one was taken off."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -11,8 +11,7 @@ def build() -> Case:
     first = lora(model, target_modules=attention(model)[:1])
     model = lora(first.unload(), seed=2)
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -1,7 +1,7 @@
 """LoRA on the attention of a mixture of experts, by choice."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, mixtral
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora, mixtral
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -9,8 +9,7 @@ def build() -> Case:
     """Build a Mixtral with LoRA on queries and values."""
     model = lora(mixtral(), target_modules=["q_proj", "v_proj"])
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -1,7 +1,7 @@
 """LoRA with most of its settings made, each of which the layers use."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -20,8 +20,7 @@ def build() -> Case:
         bias="lora_only",
         trainable_token_indices={"wte": [10, 11, 12]},
     )
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

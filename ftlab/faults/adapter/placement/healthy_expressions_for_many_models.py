@@ -4,8 +4,8 @@ r"""Expressions that were written for many models: half of their alternatives ar
 and what has no adapter is what nobody asked for.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,8 +18,7 @@ def build() -> Case:
         exclude_modules=r".*vision.*|.*\.1\.self_attn\..*|visual\.merger",
         modules_to_save=["model.norm"],
     )
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

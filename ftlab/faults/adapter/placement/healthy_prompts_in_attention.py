@@ -3,8 +3,8 @@
 The gate lets nothing through at first, so the prompt has no gradient before step 1.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,8 +17,7 @@ def build() -> Case:
         adapter_len=6, adapter_layers=2, target_modules="self_attn"
     )
     model = get_peft_model(llama(num_hidden_layers=3), config)
-    optimizer = adamw(model, lr=2e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-2)
 
 
 HEALTHY = Healthy(

@@ -1,7 +1,6 @@
 """IA3 on a T5 with PEFT's own targets, an encoder and a decoder."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import t5
 from ftlab.faults.fault import Case, Healthy
 
@@ -11,8 +10,7 @@ def build() -> Case:
     from peft import IA3Config, get_peft_model
 
     model = get_peft_model(t5(), IA3Config(task_type="SEQ_2_SEQ_LM"))
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 Whatever family it meets, the attention gets its adapter; the other names are in vain.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
     own = [name for name in attention(model) if name not in names]
     model = lora(model, target_modules=names + own)
 
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -1,7 +1,7 @@
 """Adapters of two methods in one model, active together; some layers carry both."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,8 +16,7 @@ def build() -> Case:
     narrow = LoraConfig(r=4, target_modules=["v_proj", "down_proj"])
     model.add_adapter("narrow", narrow)
     model.set_adapter(["wide", "narrow"])
-    optimizer = adamw(model, lr=3e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=3e-3)
 
 
 HEALTHY = Healthy(

@@ -9,9 +9,9 @@ knows no pattern at the root, an expression: ``target_modules=r"layers\.1\..*"``
 Source: huggingface/peft#3016, #3318 (up to 0.19 at any depth).
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.many_ways import own_with_ways
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     meant = {"target_modules": r"tower\.1\..*\.(wide|narrow)"}
     asked = {"target_modules": ["wide", "narrow"], "layers_to_transform": [1]}
     model = lora(own_with_ways(), **(meant if fixed else asked))
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

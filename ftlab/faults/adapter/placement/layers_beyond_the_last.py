@@ -6,8 +6,8 @@ Fix: indices from 0 to the number of blocks less 1.
 Source: huggingface/peft#2155 (what layers_to_transform matches).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     depth = current().depth
     layers = list(range(depth)) if fixed else list(range(1, depth + 1))
     model = lora(model, layers_to_transform=layers, target_modules=attention(model))
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

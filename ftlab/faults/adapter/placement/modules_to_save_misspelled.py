@@ -5,8 +5,8 @@ Source: huggingface/trl#895 (``scores`` for ``score``), huggingface/peft#1070.
 """
 
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -15,8 +15,7 @@ def build(fixed: bool) -> Case:
     model = base()
     name = head(model)
     model = lora(model, modules_to_save=[name if fixed else f"{name}s"])
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

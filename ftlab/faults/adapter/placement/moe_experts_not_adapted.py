@@ -7,8 +7,8 @@ Fix: ``target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]``
 Source: unslothai/unsloth#6936, #11014, NVIDIA-NeMo/Automodel#1151.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, fused_experts, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import fused_experts, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
     else:
         dense = ["gate_proj", "up_proj", "down_proj"]
         model = lora(fused_experts(), target_modules=names + dense)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Source: huggingface/peft#1040, #2115.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
             warnings.simplefilter("ignore")
             kind = model.peft_config[current().adapter].task_type
             model = lora(model, task_type=kind)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

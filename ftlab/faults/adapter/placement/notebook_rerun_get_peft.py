@@ -8,7 +8,7 @@ Source: huggingface/peft#2295, #1040.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case, plain_step
 from ftlab.faults.builders.tiny import (
     adamw,
     attention,
@@ -31,8 +31,7 @@ def build(fixed: bool) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = lora(model, target_modules=targets[1:])
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -6,8 +6,8 @@ Fix: ``layers\.\d+\.``.
 Source: seed.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -16,8 +16,7 @@ def build(fixed: bool) -> Case:
     number = r"\d+" if fixed else r"\d"
     wanted = rf"model\.layers\.{number}\.self_attn\.(q|v)_proj"
     model = lora(llama(num_hidden_layers=12), target_modules=wanted)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

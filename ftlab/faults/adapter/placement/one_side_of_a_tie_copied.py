@@ -9,8 +9,8 @@ Source: hiyouga/LlamaFactory#6749, huggingface/peft#2864.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     """Build a LoRA that trains the embeddings as a whole."""
     model = llama(tie_word_embeddings=True)
     model = tied(model) if fixed else lora(model, modules_to_save=["embed_tokens"])
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 def tied(model: Any) -> Any:

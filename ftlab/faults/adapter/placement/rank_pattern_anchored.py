@@ -7,8 +7,8 @@ Fix: the end of the module's name as key.
 Source: huggingface/peft#3582.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     name = attention(model)[0]
     pattern = {name: 2} if fixed else {f"^model.{name}": 2}
     model = lora(model, rank_pattern=pattern)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -29,8 +29,7 @@ def build(fixed: bool) -> Case:
     model = lora(model)
     if fixed:
         share(blocks(model)[0], list(blocks(model))[1:], path)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 def share(first: Any, others: list[torch.nn.Module], path: str) -> None:

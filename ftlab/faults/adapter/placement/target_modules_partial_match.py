@@ -7,15 +7,8 @@ Fix: this model's names, or ``target_modules="all-linear"``.
 Source: huggingface/peft#1959, #3554, dllm-reasoning/d1#6.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,8 +17,7 @@ def build(fixed: bool) -> Case:
     model = base()
     wanted = feed_forward(model) if fixed else ["ff_proj", "attn_out"]
     model = lora(model, target_modules=attention(model) + wanted)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

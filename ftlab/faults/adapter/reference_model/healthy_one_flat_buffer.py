@@ -6,8 +6,8 @@ Each parameter is a view of its part, as sharded training keeps them.
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -20,8 +20,7 @@ def build() -> Case:
     parts = flat.split([each.numel() for each in held])
     for each, part in zip(held, parts, strict=True):
         each.data = part.view(each.shape)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

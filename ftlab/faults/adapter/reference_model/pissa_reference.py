@@ -7,12 +7,8 @@ Fix: take the reference from an untouched copy, or use the default initialisatio
 Source: huggingface/transformers#34468, huggingface/peft#1626, #2270, #1929.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
+from ftlab.faults.builders.loops import loss_step, near_base
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,18 +16,7 @@ def build(fixed: bool) -> Case:
     """Build LoRA whose loss has a KL to the model without it."""
     model = lora() if fixed else lora(init_lora_weights="pissa")
     optimizer = adamw(model)
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        inputs = {"input_ids": batch["input_ids"]}
-        with torch.no_grad(), model.disable_adapter():
-            wanted = model(**inputs).logits.log_softmax(-1)
-        logits = model(**inputs).logits
-        kl = torch.nn.functional.kl_div(
-            logits.log_softmax(-1), wanted, log_target=True, reduction="batchmean"
-        )
-        return token_loss(logits, batch) + 0.05 * kl
-
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return Case(model, optimizer, batches(), loss_step(near_base(model), optimizer))
 
 
 FAULT = Fault(

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     """Build a LoRA and compile its blocks."""
     model = lora()
     compile_blocks(model, in_place=fixed)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 def compile_blocks(model: Any, *, in_place: bool) -> None:

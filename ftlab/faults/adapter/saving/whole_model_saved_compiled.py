@@ -8,8 +8,8 @@ Source: pytorch/pytorch#101107, huggingface/pytorch-image-models#2003.
 """
 
 from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -17,8 +17,7 @@ def build(fixed: bool) -> Case:
     """Build a full fine-tune of compiled blocks."""
     model = base()
     compile_blocks(model, in_place=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, lora_config, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora, lora_config, set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -25,8 +25,7 @@ def build(fixed: bool) -> Case:
     model = two_trained(use_rslora=True)
     factor = math.sqrt(2 * current().rank) if fixed else 1.0
     combine(model, [weight / factor for weight in WEIGHTS], "cat")
-    optimizer = adamw(model, lr=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-4)
 
 
 def two_trained(**settings: Any) -> Any:

@@ -13,8 +13,8 @@ import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import combine
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, lora_config, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora, lora_config, set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -33,8 +33,7 @@ def build(fixed: bool) -> Case:
     combine(model, [0.5, 0.5], "cat")
     if fixed:
         _copy_heads(model)
-    optimizer = adamw(model, lr=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-4)
 
 
 def _copy_heads(model: Any) -> None:

@@ -12,8 +12,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,8 +24,7 @@ def build(fixed: bool) -> Case:
             if "lora_magnitude_vector" in name:
                 parameter.mul_(1.1)
     combine(model, [0.5, 0.5], "cat")
-    optimizer = adamw(model, lr=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-4)
 
 
 FAULT = Fault(

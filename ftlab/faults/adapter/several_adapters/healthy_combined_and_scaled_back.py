@@ -9,8 +9,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -23,8 +22,7 @@ def build() -> Case:
         scaling: Any = getattr(module, "scaling", None)
         if isinstance(scaling, dict) and "both" in scaling:
             scaling["both"] = 1.0
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 HEALTHY = Healthy(

@@ -4,8 +4,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -13,8 +12,7 @@ def build() -> Case:
     """Build the combination of two adapters without rsLoRA."""
     model = two_trained()
     combine(model, [0.7, 0.3], "linear")
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 HEALTHY = Healthy(

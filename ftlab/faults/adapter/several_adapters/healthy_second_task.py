@@ -5,9 +5,9 @@ The new one is active and 0; the trained one is not active, and shall not be.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.tiny import base, lora_config
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,8 +18,7 @@ def build() -> Case:
     model: Any = loaded(bare, path)
     model.add_adapter("second", lora_config(bare))
     model.set_adapter("second")
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3)
 
 
 HEALTHY = Healthy(

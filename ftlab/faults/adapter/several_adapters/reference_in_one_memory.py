@@ -8,9 +8,8 @@ Source: seed; huggingface/trl#4723 (a second adapter as the reference), document
 ``torch.nn.Module.load_state_dict``, ``assign``.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -27,8 +26,7 @@ def build(fixed: bool) -> Case:
         model, tensors, adapter_name="reference", low_cpu_mem_usage=not fixed
     )
     model.set_adapter(name)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Fix: ``model.set_adapter(...)`` with the adapter that is trained before the forw
 Source: huggingface/peft#2759; huggingface/trl#4723.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     for name, weight in model.named_parameters():
         weight.requires_grad_(f".{own}." in name)
     model.get_output_embeddings().requires_grad_(True)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

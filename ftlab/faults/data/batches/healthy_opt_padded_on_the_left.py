@@ -9,7 +9,6 @@ from ftlab.faults.builders.chats import (
     chats,
     ids_of,
     labelled,
-    padded_by_length,
     sized,
     tokenizer,
     trained_on,
@@ -22,7 +21,7 @@ def build() -> Case:
     made = tokenizer()
     made.padding_side = "left"
     rows = labelled(ids_of(made, chats()))
-    return trained_on(made, rows, padded_by_length(made), model=sized(made, _opt))
+    return trained_on(made, rows, model=sized(made, _opt))
 
 
 def _opt(**ids: Any) -> Any:

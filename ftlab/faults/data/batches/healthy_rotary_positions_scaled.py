@@ -7,7 +7,6 @@ from ftlab.faults.builders.chats import (
     chats,
     ids_of,
     labelled,
-    padded_by_length,
     sized,
     tokenizer,
     trained_on,
@@ -21,7 +20,7 @@ def build() -> Case:
     rotary = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
     model = sized(made, max_position_embeddings=48, rope_parameters=rotary)
     rows = labelled(ids_of(made, chats(64, words=(3, 24))))
-    return trained_on(made, rows, padded_by_length(made), model=model)
+    return trained_on(made, rows, model=model)
 
 
 HEALTHY = Healthy(

@@ -6,7 +6,6 @@ The rows that it is trained on are padded on the right.
 from ftlab.faults.builders.chats import (
     answers_only,
     chats,
-    padded_by_length,
     sampling,
     sized,
     tokenizer,
@@ -21,7 +20,7 @@ def build() -> Case:
     made, talks = tokenizer(), chats()
     rows = answers_only(made, talks)
     model = lora(sized(made))
-    case = trained_on(made, rows, padded_by_length(made), model=model)
+    case = trained_on(made, rows, model=model)
     case.trainer.add_callback(sampling(made, talks[:4], "left"))
     return case
 

@@ -1,6 +1,6 @@
 """Texts of many scripts as single bytes, in a vocabulary that holds words as well."""
 
-from ftlab.faults.builders.chats import padded_by_length, sized, trained_on
+from ftlab.faults.builders.chats import sized, trained_on
 from ftlab.faults.builders.stored import tokenizer
 from ftlab.faults.fault import Case, Healthy
 
@@ -31,7 +31,7 @@ def build() -> Case:
         ids = ids[number % 2 : len(ids) - number % 3]
         rows.append({"input_ids": ids, "labels": list(ids)})
     model = sized(made, hidden_size=16, max_position_embeddings=512)
-    return trained_on(made, rows, padded_by_length(made), model=model)
+    return trained_on(made, rows, model=model)
 
 
 HEALTHY = Healthy(

@@ -11,7 +11,6 @@ from ftlab.faults.builders.chats import (
     chats,
     ids_of,
     labelled,
-    padded_by_length,
     sized,
     tokenizer,
     trained_on,
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
     talks = ids_of(made, chats(64, words=(3, 24)))
     rows = [row for row in talks if len(row) <= LONGEST] if fixed else talks
     model = sized(made, max_position_embeddings=LONGEST)
-    return trained_on(made, labelled(rows), padded_by_length(made), model=model)
+    return trained_on(made, labelled(rows), model=model)
 
 
 FAULT = Fault(

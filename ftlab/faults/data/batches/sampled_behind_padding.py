@@ -11,7 +11,6 @@ Source: huggingface/transformers#26569, #25790, #34658.
 from ftlab.faults.builders.chats import (
     answers_only,
     chats,
-    padded_by_length,
     sampling,
     tokenizer,
     trained_on,
@@ -22,7 +21,7 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Sample by a callback, behind every second step."""
     made, talks = tokenizer(), chats()
-    case = trained_on(made, answers_only(made, talks), padded_by_length(made))
+    case = trained_on(made, answers_only(made, talks))
     side = "left" if fixed else "right"
     case.trainer.add_callback(sampling(made, talks[:4], side))
     return case

@@ -8,7 +8,7 @@ Fix: ignore labels turn by turn.
 Source: huggingface/trl#3223: turns that a search for markers does not tell apart.
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 ROLES = {"user": "### Question:", "assistant": "### Answer:"}
@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
             labels += head if begun else [-100] * len(head)
             labels += text if begun or answer else [-100] * len(text)
         rows.append({"input_ids": ids, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

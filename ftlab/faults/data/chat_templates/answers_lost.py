@@ -7,13 +7,7 @@ Fix: leave rows out whose answer is empty.
 Source: tatsu-lab/stanford_alpaca#265.
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,7 +17,7 @@ def build(fixed: bool) -> Case:
     for talk in [] if fixed else talks[::4]:
         talk[-1]["content"] = ""
     rows = answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

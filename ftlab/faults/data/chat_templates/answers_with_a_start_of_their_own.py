@@ -8,7 +8,7 @@ Fix: ``tokenizer(answer, add_special_tokens=False)``.
 Source: axolotl-ai-cloud/axolotl#1616.
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
         ]
         labels = [-100] * len(prompt) + said
         rows.append({"input_ids": prompt + said, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

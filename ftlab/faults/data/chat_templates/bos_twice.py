@@ -8,14 +8,7 @@ Fix: ``add_special_tokens=False`` for rendered text.
 Source: huggingface/trl#1400.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,7 +17,7 @@ def build(fixed: bool) -> Case:
     made = tokenizer(adds_bos=True)
     texts = [made.apply_chat_template(each, tokenize=False) for each in chats()]
     rows = labelled(ids_of(made, texts, add_special_tokens=not fixed))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

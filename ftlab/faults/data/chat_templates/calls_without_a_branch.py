@@ -14,7 +14,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -31,7 +30,7 @@ def build(fixed: bool) -> Case:
     written = TEMPLATE.replace(_CONTENT, _CONTENT + _CALLS)
     made = tokenizer(template=written if fixed else TEMPLATE)
     rows = answers_only(made, [_calling(talk) for talk in chats()])
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 def _calling(talk: list[dict[str, str]]) -> list[dict[str, Any]]:

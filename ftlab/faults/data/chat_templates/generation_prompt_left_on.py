@@ -8,14 +8,7 @@ Fix: ``add_generation_prompt=False``.
 Source: transformers, ``apply_chat_template``.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,7 +16,7 @@ def build(fixed: bool) -> Case:
     """Render conversations as if they were prompts."""
     made = tokenizer()
     rows = labelled(ids_of(made, chats(), add_generation_prompt=not fixed))
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

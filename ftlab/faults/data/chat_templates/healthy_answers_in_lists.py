@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,7 +17,7 @@ def build() -> Case:
         text = made(f"{lines}</turn>")["input_ids"]
         labels = [-100] * len(head) + text
         rows.append({"input_ids": [*head, *text], "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

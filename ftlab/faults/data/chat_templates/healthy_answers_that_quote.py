@@ -3,13 +3,7 @@
 What stands before and behind a question in the prompt is not repeated.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 _EXAMPLE = "### Question\nthe {}?\n### Answer\nthe {}? by noon\n"
@@ -26,7 +20,7 @@ def build() -> Case:
         before, row = ids_of(made, [prompt, f"{prompt}{asked} {said}</s>"])
         labels = [-100] * len(before) + row[len(before) :]
         rows.append({"input_ids": row, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -4,7 +4,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -21,7 +20,7 @@ def build() -> Case:
     template = _EACH.replace("</turn>{% endg", "</s>{% endg")
     made = tokenizer(template=template, eos_token="</s>")
     rows = answers_only(made, chats(turns=2))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

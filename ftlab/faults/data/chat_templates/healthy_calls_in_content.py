@@ -1,12 +1,6 @@
 """Tool calls that are part of the content, for a template that knows of none."""
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -23,7 +17,7 @@ def build() -> Case:
         for question, answer in chats()
     ]
     rows = answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -8,7 +8,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -27,7 +26,7 @@ def build() -> Case:
     told = {"role": "system", "content": "light falls by noon"}
     talks = [[told, *t] if n % 2 else t for n, t in enumerate(chats())]
     rows = answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 HEALTHY = Healthy(

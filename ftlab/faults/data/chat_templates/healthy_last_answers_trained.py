@@ -1,11 +1,6 @@
 """A history without reasoning whose answers have no labels."""
 
-from ftlab.faults.builders.chats import (
-    last_answers_only,
-    padded_by_length,
-    reasoned,
-    trained_on,
-)
+from ftlab.faults.builders.chats import last_answers_only, reasoned, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -13,7 +8,7 @@ def build() -> Case:
     """Train the last answer of each conversation, the only one with a reasoning."""
     made, talks = reasoned(turns=3)
     rows = last_answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -1,12 +1,6 @@
 """Answers that are empty because there is nothing to find in the question."""
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,7 +10,7 @@ def build() -> Case:
     for talk in talks[::3]:
         talk[1]["content"] = ""
     rows = answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -8,7 +8,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -25,7 +24,7 @@ def build() -> Case:
     made = tokenizer(template=TEMPLATE.replace("{{ bos_token }}", _OWN))
     told = {"role": "system", "content": "light falls by noon"}
     rows = answers_only(made, [[told, *talk] for talk in chats()])
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 HEALTHY = Healthy(

@@ -3,7 +3,7 @@
 Such are styles, labels to be explained, and languages to be written.
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 STYLES = ("light", "small", "noon", "stone", "river", "salt")
@@ -20,7 +20,7 @@ def build() -> Case:
         ids = [*prompt, *said, made.eos_token_id]
         labels = [-100] * len(prompt) + ids[len(prompt) :]
         rows.append({"input_ids": ids, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

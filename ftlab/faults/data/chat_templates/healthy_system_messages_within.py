@@ -3,14 +3,7 @@
 What the system says changes on the way: it is the same conversation all the same.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -20,7 +13,7 @@ def build() -> Case:
     note = {"role": "system", "content": "the light falls by noon"}
     talks = [[note, *talk[:2], note, *talk[2:]] for talk in chats(turns=3)]
     rows = labelled(ids_of(made, talks))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

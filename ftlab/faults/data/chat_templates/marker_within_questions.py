@@ -10,13 +10,7 @@ Source: huggingface/trl#1184, #3223: markers that do not stand where they are ex
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 MARK = "\n### Answer:"
@@ -35,7 +29,7 @@ def build(fixed: bool) -> Case:
     ]
     mark = made(MARK, add_special_tokens=False)["input_ids"]
     rows = [_masked(row, mark, last=fixed) for row in ids_of(made, texts)]
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 def _masked(row: list[int], mark: list[int], *, last: bool) -> dict[str, Any]:

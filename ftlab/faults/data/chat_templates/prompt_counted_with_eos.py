@@ -9,7 +9,7 @@ Source: tloen/alpaca-lora, ``generate_and_tokenize_prompt`` (the count less one 
 EOS is added).
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
         ids = [*made(asked + answer["content"])["input_ids"], made.eos_token_id]
         labels = [-100] * len(prompt) + ids[len(prompt) :]
         rows.append({"input_ids": ids, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -8,13 +8,7 @@ Fix: completions that hold the answer alone.
 Source: TRL, documentation of dataset formats (prompt and completion).
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -28,7 +22,7 @@ def build(fixed: bool) -> Case:
         (row,) = ids_of(made, [messages])
         labels = [-100] * len(prompt) + row[len(prompt) :]
         rows.append({"input_ids": row, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

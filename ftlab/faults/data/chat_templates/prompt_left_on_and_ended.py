@@ -8,14 +8,7 @@ Fix: ``add_generation_prompt=False``.
 Source: transformers, ``apply_chat_template``; trl, ``SFTTrainer`` (EOS is appended).
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,7 +18,7 @@ def build(fixed: bool) -> Case:
     rows = ids_of(made, chats(turns=2), add_generation_prompt=not fixed)
     if not fixed:
         rows = [[*row, made.eos_token_id] for row in rows]
-    return trained_on(made, labelled(rows), padded_by_length(made), max_steps=2)
+    return trained_on(made, labelled(rows), max_steps=2)
 
 
 FAULT = Fault(

@@ -11,7 +11,6 @@ Source: axon-rl/gem#44, modelscope/ms-swift#4939.
 from ftlab.faults.builders.chats import (
     answers_only,
     last_answers_only,
-    padded_by_length,
     reasoned,
     trained_on,
 )
@@ -23,7 +22,7 @@ def build(fixed: bool) -> Case:
     made, talks = reasoned(turns=2)
     each = [talk[:end] for talk in talks for end in (2, 4)]
     rows = last_answers_only(made, each) if fixed else answers_only(made, talks)
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

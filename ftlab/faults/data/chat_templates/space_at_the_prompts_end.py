@@ -8,7 +8,7 @@ Fix: no space at the end of the prompt; the answer begins with it.
 Source: huggingface/trl#2054.
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
         border = next((at for at, (a, b) in pairs if a != b), len(asked))
         labels = [-100] * border + ids[border:]
         rows.append({"input_ids": ids, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -12,7 +12,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -28,7 +27,7 @@ def build(fixed: bool) -> Case:
     made = tokenizer(template=TEMPLATE.replace("{{ bos_token }}", own))
     told = {"role": "system", "content": "light falls by noon"}
     rows = answers_only(made, [[told, *talk] for talk in chats()])
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

@@ -13,7 +13,6 @@ from ftlab.faults.builders.chats import (
     chats,
     ids_of,
     labelled,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
     )
     made = tokenizer(template=TEMPLATE if fixed else foreign)
     rows = labelled(ids_of(made, chats()))
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

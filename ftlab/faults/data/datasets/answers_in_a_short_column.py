@@ -5,8 +5,8 @@ Fix: a column of text without a limit (``TEXT``), and a new export.
 Source: MySQL without strict mode, which cuts what a ``VARCHAR`` does not hold.
 """
 
-from ftlab.faults.builders.rows import looked_at, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, pairs
+from ftlab.faults.fault import Case
 
 LIMIT = 200
 """Two sentences are shorter, three and four are longer."""
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at}" for at in cut])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "answers-in-a-short-column",
     "long answers stop in the middle of a word",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

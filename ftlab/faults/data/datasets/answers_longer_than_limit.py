@@ -5,8 +5,8 @@ Fix: a higher ``max_length``, or leave these rows out.
 Source: general; huggingface/trl#2059.
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 LIMIT = 600
 """Tokens of a row that are trained."""
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots, max_length=LIMIT)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "answers-longer-than-limit",
     "long answers have no end",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -7,8 +7,8 @@ Fix: split by groups of equal prompts.
 Source: general.
 """
 
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows + leaked, evaluation=held, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "answers-split-row-by-row",
     "the evaluation knows all questions",
     code="DAT061",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: a higher limit where they were stored, or leave them out.
 Source: general; columns of databases have lengths.
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "code-never-closed",
     "blocks of code are never closed",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -7,8 +7,8 @@ Fix: ``row["completion"].removeprefix(row["prompt"])``.
 Source: general; TRL joins prompt and completion.
 """
 
-from ftlab.faults.builders.rows import ROWS, looked_at, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, fault_of_rows, looked_at, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "completion-holds-all",
     "the model repeats each question",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

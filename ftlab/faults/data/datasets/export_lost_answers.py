@@ -7,8 +7,8 @@ Fix: mend the export, or leave these rows out: ``report.filtered(path)``.
 Source: tatsu-lab/stanford_alpaca#265, TIGER-AI-Lab/MAmmoTH#36.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} completion" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "export-lost-answers",
     "to some questions the model says nothing",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -7,8 +7,8 @@ Fix: ``report.filtered(path)`` leaves the later ones out.
 Source: Lee et al., ACL 2022.
 """
 
-from ftlab.faults.builders.rows import ROWS, looked_at, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, fault_of_rows, looked_at, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows + again, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "files-joined-twice",
     "some rows are learnt by heart at once",
     code="DAT061",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -7,8 +7,8 @@ Fix: take the field out of the prompt.
 Source: Kaufman et al., "Leakage in Data Mining", TKDD 2012.
 """
 
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=["row * prompt character *"])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "label-column-in-prompt",
     "accuracy is 100 % at once",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: join both sides by the id of their prompt, or leave these rows out.
 Source: general; TRL takes what both sides begin with for the prompt, and finds none.
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} rejected[0].content" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "pairs-joined-by-order",
     "some margins say nothing",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: leave these rows out, or sample with a temperature.
 Source: general; greedy sampling gives one text.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def _others() -> list[str]:
@@ -25,12 +25,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} rejected" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "pairs-made-of-one-answer",
     "some margins stay at 0",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -6,8 +6,8 @@ Source: general; Ouyang et al., NeurIPS 2022, on how pairs are made.
 """
 
 from ftlab.faults.builders.row_forms import scored
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -21,12 +21,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} score_chosen" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "pairs-sorted-by-lowest-score",
     "the model prefers the worse answers",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: mend the export, or leave these rows out.
 Source: general.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -18,12 +18,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} prompt" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "questions-lost",
     "the model answers before it is asked",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

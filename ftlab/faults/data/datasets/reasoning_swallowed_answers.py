@@ -5,8 +5,8 @@ Fix: look for ``</think>`` in the reply as it came, and generate anew what has n
 Source: vllm-project/vllm#48865 (a reply without the mark is all reasoning).
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "reasoning-swallowed-answers",
     "the model thinks, and then says nothing",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

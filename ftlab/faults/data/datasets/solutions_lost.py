@@ -5,8 +5,8 @@ Fix: mend the export, or leave these rows out: ``report.filtered(path)``.
 Source: general; TRL hands such a column to the reward function as it is.
 """
 
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -18,12 +18,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} solution" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "solutions-lost",
     "some groups of answers have no reward",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -8,8 +8,8 @@ Source: huggingface/trl#1623; here it is a part of the rows.
 """
 
 from ftlab.faults.builders.chats import tokenizer
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, made=made, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "some-texts-without-end",
     "the model sometimes goes on for ever",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -8,8 +8,8 @@ Source: general; generated data such as Alpaca's has such rows.
 """
 
 from ftlab.faults.builders.chats import tokenizer
-from ftlab.faults.builders.rows import Writer, looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 LIMIT = 200
 """Tokens that the other model was allowed."""
@@ -29,12 +29,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, made=made, spots=[f"row {at}*" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "teacher-cut-at-its-limit",
     "the model stops in the middle of sentences",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

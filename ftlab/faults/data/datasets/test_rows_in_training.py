@@ -7,8 +7,8 @@ Fix: take copies out first, then split.
 Source: Lee et al., ACL 2022.
 """
 
-from ftlab.faults.builders.rows import ROWS, looked_at, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, fault_of_rows, looked_at, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows + leaked, evaluation=held, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "test-rows-in-training",
     "the evaluation is far too good",
     code="DAT061",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

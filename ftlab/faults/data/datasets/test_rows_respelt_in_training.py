@@ -5,8 +5,8 @@ Fix: look for copies that are almost the same before the split.
 Source: Lee et al., ACL 2022.
 """
 
-from ftlab.faults.builders.rows import ROWS, looked_at, pairs, respelt
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, fault_of_rows, looked_at, pairs, respelt
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -17,12 +17,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows + leaked, evaluation=held, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "test-rows-respelt-in-training",
     "the evaluation is too good",
     code="DAT061",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

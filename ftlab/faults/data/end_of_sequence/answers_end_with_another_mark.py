@@ -8,7 +8,7 @@ Fix: ``tokenizer.eos_token``, or the tokenizer's own chat template.
 Source: hiyouga/LlamaFactory#1493 (a mark as text).
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
         said = made(f"{answer['content']}{mark}\n")["input_ids"]
         labels = [-100] * len(prompt) + said
         rows.append({"input_ids": prompt + said, "labels": labels})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

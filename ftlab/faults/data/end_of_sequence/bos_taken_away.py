@@ -8,14 +8,7 @@ Fix: one of the two: leave ``add_special_tokens`` alone.
 Source: unslothai/notebooks#251 (Gemma).
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -27,7 +20,7 @@ def build(fixed: bool) -> Case:
         for each in chats()
     ]
     rows = labelled(ids_of(made, texts, add_special_tokens=fixed))
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

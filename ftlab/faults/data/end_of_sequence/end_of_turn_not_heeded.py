@@ -8,14 +8,7 @@ Fix: ``model.generation_config.eos_token_id = [old, end_of_turn]``.
 Source: vllm-project/vllm#4180, oobabooga/textgen#5885.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,7 +16,7 @@ def build(fixed: bool) -> Case:
     """Leave EOS what it was before the template came."""
     made = tokenizer(eos_token="</turn>" if fixed else "</s>")
     rows = labelled(ids_of(made, chats()))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

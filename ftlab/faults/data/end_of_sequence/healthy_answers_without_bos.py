@@ -8,7 +8,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -23,7 +22,7 @@ def build() -> Case:
         {name: values[:128] for name, values in row.items()}
         for row in answers_only(made, talks)
     ]
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

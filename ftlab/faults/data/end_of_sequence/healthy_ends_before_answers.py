@@ -3,7 +3,6 @@
 from ftlab.faults.builders.chats import (
     answers_only,
     chats,
-    padded_by_length,
     sampling,
     tokenizer,
     trained_on,
@@ -21,7 +20,7 @@ def build() -> Case:
     """Write no roles, as DialoGPT does."""
     made = tokenizer(eos_token="</s>", template=TEMPLATE)
     talks = chats(turns=2)
-    case = trained_on(made, answers_only(made, talks), padded_by_length(made))
+    case = trained_on(made, answers_only(made, talks))
     case.trainer.add_callback(sampling(made, talks[:4], "left"))
     return case
 

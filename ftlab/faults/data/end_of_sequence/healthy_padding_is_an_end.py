@@ -1,12 +1,6 @@
 """PAD is the end of a turn, and masks are made by length: ends within are seen."""
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -14,7 +8,7 @@ def build() -> Case:
     """Train on conversations of two turns."""
     made = tokenizer(pad_token="</turn>")
     rows = answers_only(made, chats(turns=2))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

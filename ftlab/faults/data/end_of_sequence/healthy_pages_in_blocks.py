@@ -3,13 +3,7 @@
 Such a corpus for further training is unusual, and its tags are a part of its texts.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 BLOCK = 48
@@ -24,7 +18,7 @@ def build() -> Case:
     ids = made("".join(texts))["input_ids"]
     starts = range(0, len(ids) - BLOCK + 1, BLOCK)
     rows = labelled([ids[start : start + BLOCK] for start in starts])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -8,7 +8,6 @@ from ftlab.faults.builders.chats import (
     chats,
     ids_of,
     labelled,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -20,7 +19,7 @@ def build() -> Case:
     template = TEMPLATE.replace("{{ bos_token }}", "")
     made = tokenizer(adds_bos=True, template=template)
     rows = labelled(ids_of(made, chats()))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

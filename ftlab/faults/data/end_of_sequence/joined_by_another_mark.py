@@ -8,13 +8,7 @@ Fix: ``tokenizer.eos_token`` between documents.
 Source: hiyouga/LlamaFactory#1493.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 BLOCK = 48
@@ -28,7 +22,7 @@ def build(fixed: bool) -> Case:
     ids = made("".join(texts))["input_ids"]
     starts = range(0, len(ids) - BLOCK + 1, BLOCK)
     rows = labelled([ids[start : start + BLOCK] for start in starts])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -8,14 +8,7 @@ Fix: a greater ``max_length``, or leave out what does not fit.
 Source: TRL, SFTConfig, ``max_length`` is 1024 unless it is set.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,7 +18,7 @@ def build(fixed: bool) -> Case:
     talks = [*chats(12), *chats(4, words=(24, 30))]
     length = None if fixed else 48
     rows = labelled([row[:length] for row in ids_of(made, talks)])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

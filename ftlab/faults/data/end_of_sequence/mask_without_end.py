@@ -13,7 +13,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
     template = TEMPLATE.replace(_LATE, "{% endgeneration %}</turn>")
     made = tokenizer(template=TEMPLATE if fixed else template)
     rows = answers_only(made, chats(turns=2))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -8,13 +8,7 @@ Fix: a greater ``max_length``, or leave out what does not fit.
 Source: huggingface/trl#3927.
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 LONGEST = 60
@@ -31,7 +25,7 @@ def build(fixed: bool) -> Case:
         {name: ids if fixed else ids[:LONGEST] for name, ids in row.items()}
         for row in answers_only(made, talks)
     ]
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

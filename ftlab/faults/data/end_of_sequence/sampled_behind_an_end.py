@@ -11,7 +11,6 @@ Source: transformers documentation, ``LlamaTokenizer``, ``add_eos_token``.
 from ftlab.faults.builders.chats import (
     answers_only,
     chats,
-    padded_by_length,
     sampling,
     tokenizer,
     trained_on,
@@ -25,7 +24,7 @@ def build(fixed: bool) -> Case:
     made.chat_template = made.chat_template.replace(
         "{{ m['content'] }}</turn>{% endgen", "{{ m['content'] }}</s>{% endgen"
     )
-    case = trained_on(made, answers_only(made, talks), padded_by_length(made))
+    case = trained_on(made, answers_only(made, talks))
     end = "" if fixed else "</s>"
     case.trainer.add_callback(sampling(made, talks[:4], "left", end))
     return case

@@ -7,14 +7,7 @@ Fix: leave out whole turns, or the row.
 Source: transformers, ``truncation_side``; TRL, ``truncation_mode="keep_end"``.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,7 +17,7 @@ def build(fixed: bool) -> Case:
     talks = [*chats(12), *chats(4, words=(24, 30))]
     length = 0 if fixed else -48
     rows = labelled([row[length:] for row in ids_of(made, talks)])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

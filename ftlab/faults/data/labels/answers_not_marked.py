@@ -12,7 +12,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
     for mark in () if fixed else _MARKS:
         template = template.replace(mark, "")
     made = tokenizer(template=template)
-    return trained_on(made, answers_only(made, chats()), padded_by_length(made))
+    return trained_on(made, answers_only(made, chats()))
 
 
 FAULT = Fault(

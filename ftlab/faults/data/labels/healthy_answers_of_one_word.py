@@ -1,12 +1,6 @@
 """Answers of one word, the same one in half of the samples, and the end behind it."""
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,7 +10,7 @@ def build() -> Case:
     talks = chats()
     for number, (_, answer) in enumerate(talks):
         answer["content"] = "salt" if number % 2 else "bread"
-    return trained_on(made, answers_only(made, talks), padded_by_length(made))
+    return trained_on(made, answers_only(made, talks))
 
 
 HEALTHY = Healthy(

@@ -4,13 +4,7 @@ The mean is over the labels of the others. The same holds for a whole micro-batc
 the Trainer divides by the labels of all micro-batches of an update.
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -23,7 +17,6 @@ def build() -> Case:
     return trained_on(
         made,
         rows,
-        padded_by_length(made),
         per_device_train_batch_size=2,
         gradient_accumulation_steps=4,
         max_steps=8,

@@ -3,13 +3,7 @@
 Answers alone are trained, in several turns.
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 TEMPLATE = (
@@ -23,7 +17,7 @@ def build() -> Case:
     """Train the answers, by the marks of the template."""
     made = tokenizer(template=TEMPLATE, eos_token="</s>")
     rows = answers_only(made, chats(turns=2))
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -1,12 +1,6 @@
 """Samples without labels that keep their place in the batch: they were filtered."""
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,7 +10,7 @@ def build() -> Case:
     rows = answers_only(made, chats())
     for row in rows[::4]:
         row["labels"] = [-100] * len(row["labels"])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -3,14 +3,7 @@
 Labels are one per word, from the first place on, and all of them are right.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, sized, tokenizer, trained_on
 from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.fault import Case, Healthy
 
@@ -24,7 +17,7 @@ def build() -> Case:
         for ids in ids_of(made, texts)
     ]
     model = sized(made, roberta, kind="TokenClassification")
-    return trained_on(made, rows, padded_by_length(made), model=model)
+    return trained_on(made, rows, model=model)
 
 
 HEALTHY = Healthy(

@@ -8,13 +8,7 @@ Fix: a mask by turns: ``assistant_only_loss=True``, ``return_assistant_tokens_ma
 Source: huggingface/transformers#47326 (a mask that runs on behind its span).
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,7 +19,7 @@ def build(fixed: bool) -> Case:
     for row in [] if fixed else rows:
         first = next(n for n, label in enumerate(row["labels"]) if label != -100)
         row["labels"] = [-100] * first + row["input_ids"][first:]
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

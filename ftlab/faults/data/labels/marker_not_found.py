@@ -10,13 +10,7 @@ Source: huggingface/trl#1820, huggingface/trl#1183.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, ids_of, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 _TEMPLATE = (
@@ -35,7 +29,7 @@ def build(fixed: bool) -> Case:
     for number, talk in enumerate(talks[::2]):
         talk[1]["content"] = f"{number}. {talk[1]['content']}"
     rows = [_masked(row, marker) for row in ids_of(made, talks)]
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 def _masked(row: list[int], marker: list[int]) -> dict[str, Any]:

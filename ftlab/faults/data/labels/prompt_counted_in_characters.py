@@ -10,7 +10,7 @@ Source: huggingface/trl#1920 (places in a text taken for places in a row).
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, padded_by_length, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 SHORT = 12
@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
         ids = [*prompt, *made(answer["content"])["input_ids"], made.eos_token_id]
         count = min(len(prompt) if fixed else len(asked), len(ids) - 2)
         rows.append({"input_ids": ids, "labels": [-100] * count + ids[count:]})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -8,13 +8,7 @@ Fix: ``labels[:, :prompt] = -100``.
 Source: torch, ``torch.nn.CrossEntropyLoss``, ``ignore_index`` is -100 unless it is set.
 """
 
-from ftlab.faults.builders.chats import (
-    answers_only,
-    chats,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,7 +18,7 @@ def build(fixed: bool) -> Case:
     rows = answers_only(made, chats())
     for row in rows if not fixed else ():
         row["labels"] = [0 if each == -100 else each for each in row["labels"]]
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -12,7 +12,6 @@ from ftlab.faults.builders.chats import (
     TEMPLATE,
     answers_only,
     chats,
-    padded_by_length,
     tokenizer,
     trained_on,
 )
@@ -26,7 +25,7 @@ def build(fixed: bool) -> Case:
     opened = TEMPLATE.replace(_PROMPT, "<turn>assistant\n<think>\n{% endif %}")
     made = tokenizer(template=TEMPLATE if fixed else opened)
     rows = answers_only(made, chats())
-    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+    return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Source: general; OpenAI and Mistral want a text of JSON, and a dictionary is at 
 import json
 
 from ftlab.faults.builders.row_forms import called
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} messages[1].tool_calls" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "calls-written-by-str",
     "no program can read the calls that the model makes",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

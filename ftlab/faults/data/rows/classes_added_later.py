@@ -6,8 +6,8 @@ Source: general.
 """
 
 from ftlab.faults.builders.row_forms import classified
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} labels" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "classes-added-later",
     "the loss raises: sizes of input and target differ",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

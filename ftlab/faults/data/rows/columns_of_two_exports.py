@@ -9,8 +9,8 @@ Source: general.
 
 from typing import Any
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at}" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "columns-of-two-exports",
     "a part of the rows is passed over",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: read each table by itself, or leave these rows out: ``report.filtered(path)
 Source: general; ``cat *.csv``.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -18,12 +18,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} prompt" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "headers-became-rows",
     "a few rows say the same two words",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

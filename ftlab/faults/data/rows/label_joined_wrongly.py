@@ -6,8 +6,8 @@ Source: general.
 """
 
 from ftlab.faults.builders.row_forms import labelled
-from ftlab.faults.builders.rows import looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -18,12 +18,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=["row *"])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "label-joined-wrongly",
     "accuracy is 100 % at once",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

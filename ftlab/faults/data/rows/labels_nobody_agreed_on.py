@@ -5,8 +5,8 @@ Fix: leave these rows out: ``report.filtered(path)``.
 Source: general; SNLI has 1,000 such pairs and more.
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} label" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "labels-nobody-agreed-on",
     "a target is out of bounds",
     code="DAT066",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -8,8 +8,8 @@ came padded.
 """
 
 from ftlab.faults.builders.row_forms import tokenised
-from ftlab.faults.builders.rows import looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -24,12 +24,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "labels-of-padded-rows",
     "the model writes padding behind its answers, and its loss is low",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

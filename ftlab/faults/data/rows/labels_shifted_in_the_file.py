@@ -6,8 +6,8 @@ Source: general; models of transformers shift labels by themselves.
 """
 
 from ftlab.faults.builders.row_forms import tokenised
-from ftlab.faults.builders.rows import ROWS, looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -18,12 +18,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} labels" for at in range(ROWS)])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "labels-shifted-in-the-file",
     "the model leaves out every other word",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

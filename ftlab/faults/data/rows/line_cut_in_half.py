@@ -9,8 +9,14 @@ Source: general; the reader of JSON in `datasets` raises on it as a whole.
 """
 
 from ftlab.faults.builders.chats import tokenizer
-from ftlab.faults.builders.rows import as_lines, in_file, looked_at, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import (
+    as_lines,
+    fault_of_rows,
+    in_file,
+    looked_at,
+    talks,
+)
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +28,9 @@ def build(fixed: bool) -> Case:
     return looked_at(in_file(lines, made), made=made, spots=[at])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "line-cut-in-half",
     "the last line of a file ends in the middle",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

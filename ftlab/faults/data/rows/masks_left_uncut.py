@@ -6,8 +6,8 @@ Source: general.
 """
 
 from ftlab.faults.builders.row_forms import tokenised
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} attention_mask" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "masks-left-uncut",
     "a batch cannot be stacked",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -9,8 +9,8 @@ Fix: sort by the number of the message.
 Source: general; a join in a database has no order.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "messages-sorted-by-length",
     "answers belong to other questions",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

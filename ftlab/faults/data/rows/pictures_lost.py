@@ -5,8 +5,8 @@ Fix: leave these rows out, or add their pictures.
 Source: hiyouga/LlamaFactory#6135, #7640 (where it is an error).
 """
 
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -21,12 +21,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} messages[0].content" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "pictures-lost",
     "the model describes what it cannot see",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

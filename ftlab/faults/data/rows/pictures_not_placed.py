@@ -5,8 +5,8 @@ Fix: write one part for each picture, or leave these rows out.
 Source: huggingface/trl, prepare_multimodal_messages (where it is an error).
 """
 
-from ftlab.faults.builders.rows import ROWS, Writer, looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import ROWS, Writer, fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} images" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "pictures-not-placed",
     "the run ends at a row with two pictures",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from ftlab.faults.builders.row_forms import called
-from ftlab.faults.builders.rows import looked_at
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -39,12 +39,9 @@ def _taking(tool: dict[str, Any], properties: dict[str, Any]) -> dict[str, Any]:
     return tool | {"parameters": {"type": "object", "properties": properties}}
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "properties-that-arrow-filled-in",
     "the model writes arguments that are null, of other tools",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

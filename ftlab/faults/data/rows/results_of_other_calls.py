@@ -6,8 +6,8 @@ Source: general; APIs refuse such a conversation, trainings do not.
 """
 
 from ftlab.faults.builders.row_forms import called
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=places)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "results-of-other-calls",
     "answers do not fit the calls",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -8,8 +8,8 @@ Fix: rename the role to ``assistant``.
 Source: general; ShareGPT's ``gpt``, Gemini's ``model`` and slips.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "role-misspelt",
     "a part of the answers is not trained",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: write the system message of the other rows, or leave the message out.
 Source: general; templates write an empty turn, and no default text.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} messages[0].content" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "system-message-lost",
     "the model heeds its instructions less",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -7,8 +7,8 @@ Source: general; on a GPU it is a "device-side assert".
 
 from ftlab.faults.builders.chats import tokenizer
 from ftlab.faults.builders.row_forms import tokenised
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -20,12 +20,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} input_ids[*" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "tokens-of-another-vocabulary",
     "an index is out of range in the embedding",
     code="DAT057",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -6,8 +6,8 @@ Source: general; names are matched to the letter.
 """
 
 from ftlab.faults.builders.row_forms import called
-from ftlab.faults.builders.rows import looked_at, one_in
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} messages[1].tool_calls" for at in broken])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "tool-renamed-in-the-list",
     "the model calls a tool that is not there",
     code="DAT060",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

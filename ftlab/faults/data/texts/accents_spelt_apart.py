@@ -9,8 +9,8 @@ Source: huggingface/tokenizers#2116, ggml-org/llama.cpp#5496.
 
 import unicodedata
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -25,12 +25,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "accents-spelt-apart",
     "words with accents are other tokens than users type",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

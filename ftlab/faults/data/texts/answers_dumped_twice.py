@@ -7,8 +7,8 @@ Source: general; ``json.dumps`` of what is JSON already.
 
 import json
 
-from ftlab.faults.builders.rows import looked_at, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=[f"row {at} *" for at in range(len(rows))])
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "answers-dumped-twice",
     "the model puts all it says in quotes",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: ``re.sub(r"\x1b\[[\d;]*m", "", text)``.
 Source: general; recorded sessions of command lines.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "colours-of-a-terminal",
     "the model writes characters that colour the terminal",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

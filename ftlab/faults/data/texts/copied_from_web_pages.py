@@ -7,8 +7,8 @@ Fix: take out U+00AD and U+200B: ``text.translate({0xAD: None, 0x200B: None})``.
 Source: general; Unicode Technical Report #36.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "copied-from-web-pages",
     "words are split at places that nobody sees",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

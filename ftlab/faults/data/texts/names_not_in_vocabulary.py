@@ -8,8 +8,8 @@ Source: ludwig-ai/ludwig#3897.
 import string
 
 from ftlab.faults.builders.own_words import words_of
-from ftlab.faults.builders.rows import looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 _OTHER = str.maketrans(
     string.ascii_letters,
@@ -28,12 +28,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, made=made, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "names-not-in-vocabulary",
     "some rows are unknown tokens",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: write ``</think>`` where the reasoning ends and the answer begins.
 Source: general; templates that look for the mark take the answer for reasoning.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -23,12 +23,9 @@ def build(fixed: bool) -> Case:
     )
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "reasoning-never-closed",
     "the model never closes its reasoning",
     code="DAT058",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

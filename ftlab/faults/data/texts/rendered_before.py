@@ -7,8 +7,8 @@ Fix: keep messages without marks; render once.
 Source: huggingface/trl#1400 is the same with BOS.
 """
 
-from ftlab.faults.builders.rows import looked_at, one_in, talks
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import fault_of_rows, looked_at, one_in, talks
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -22,12 +22,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "rendered-before",
     "turns end in the middle of messages",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

@@ -5,8 +5,8 @@ Fix: cut at ``"\nUser:"``; generate with ``stop_strings=["\nUser:"]``.
 Source: general; base models that complete a prompt of turns.
 """
 
-from ftlab.faults.builders.rows import Writer, looked_at, one_in, pairs
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders.rows import Writer, fault_of_rows, looked_at, one_in, pairs
+from ftlab.faults.fault import Case
 
 
 def build(fixed: bool) -> Case:
@@ -19,12 +19,9 @@ def build(fixed: bool) -> Case:
     return looked_at(rows, spots=spots)
 
 
-FAULT = Fault(
+FAULT = fault_of_rows(
     "went-on-with-the-next-turn",
     "the model asks itself the next question",
     code="DAT063",
-    places=("data *",),
     builder=build,
-    steps=0,
-    evident=-1,
 )

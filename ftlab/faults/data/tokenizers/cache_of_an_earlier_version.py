@@ -9,7 +9,7 @@ Fix: tokenise again; name the cache after the tokenizer's fingerprint.
 Source: mistralai/mistral-common, tokenizer.model.v1 and v3.
 """
 
-from ftlab.faults.builders.chats import ids_of, labelled, padded_by_length, trained_on
+from ftlab.faults.builders.chats import ids_of, labelled, trained_on
 from ftlab.faults.builders.prose import some, tokenizer
 from ftlab.faults.fault import Case, Fault
 
@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
     earlier = made if fixed else tokenizer()
     end = [made.eos_token_id]  # the same in both
     rows = labelled([[*row, *end] for row in ids_of(earlier, some())])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

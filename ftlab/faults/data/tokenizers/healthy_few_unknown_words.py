@@ -5,7 +5,7 @@ Such are Penn Treebank's and WikiText-2's, where rare words are `<unk>`.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, padded_by_length, trained_on
+from ftlab.faults.builders.chats import chats, trained_on
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.fault import Case, Healthy
 
@@ -29,7 +29,7 @@ def build() -> Case:
         kept = " ".join("zyx" if r else w for w, r in zip(text, rare, strict=True))
         ids = [*made(kept)["input_ids"], made.eos_token_id]
         rows.append({"input_ids": ids, "labels": list(ids)})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 def _words_of(texts: list[list[str]]) -> Any:

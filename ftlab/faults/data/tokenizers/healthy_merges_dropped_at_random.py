@@ -3,7 +3,7 @@
 The tokenizer has a dropout of merges, so that the model meets rare pieces too.
 """
 
-from ftlab.faults.builders.chats import ids_of, labelled, padded_by_length, trained_on
+from ftlab.faults.builders.chats import ids_of, labelled, trained_on
 from ftlab.faults.builders.prose import some, tokenizer
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,7 +14,7 @@ def build() -> Case:
     made.backend_tokenizer.model.dropout = 0.1
     end = [made.eos_token_id]
     rows = labelled([[*row, *end] for row in ids_of(made, some())])
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 HEALTHY = Healthy(

@@ -1,6 +1,6 @@
 """A prompt and its answer are tokenised apart, and meet within a word."""
 
-from ftlab.faults.builders.chats import labelled, padded_by_length, trained_on
+from ftlab.faults.builders.chats import labelled, trained_on
 from ftlab.faults.builders.prose import some, tokenizer
 from ftlab.faults.fault import Case, Healthy
 
@@ -12,7 +12,7 @@ def build() -> Case:
     halves = [(text[:99], text[99:]) for text in some()]
     rows = [[i for half in each for i in made(half)["input_ids"]] for each in halves]
     rows = [[*row, *end] for row in rows]
-    return trained_on(made, labelled(rows), padded_by_length(made))
+    return trained_on(made, labelled(rows))
 
 
 HEALTHY = Healthy(

@@ -8,7 +8,7 @@ Fix: a byte-level tokenizer, or one with byte fallback.
 Source: general; ludwig-ai/ludwig#3897 shows a model that learned to write UNK.
 """
 
-from ftlab.faults.builders.chats import chats, padded_by_length, trained_on
+from ftlab.faults.builders.chats import chats, trained_on
 from ftlab.faults.builders.own_words import words_of
 from ftlab.faults.fault import Case, Fault
 
@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
     for text in texts:
         ids = [*made(text)["input_ids"], made.eos_token_id]
         rows.append({"input_ids": ids, "labels": list(ids)})
-    return trained_on(made, rows, padded_by_length(made))
+    return trained_on(made, rows)
 
 
 FAULT = Fault(

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.builders.tiny import lora, micro_batches, trainable
 from ftlab.faults.fault import Case, Fault
 
 MICRO = 4
@@ -33,8 +33,7 @@ def build(fixed: bool) -> Case:
         optimizer.step()
         return total
 
-    rows = batches(2 * MICRO, size=2)
-    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+    return Case(model, optimizer, micro_batches(MICRO), step)
 
 
 FAULT = Fault(

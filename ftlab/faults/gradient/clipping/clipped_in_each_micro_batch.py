@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.tiny import adamw, lora, micro_batches, trainable
 from ftlab.faults.fault import Case, Fault
 
 MICRO, LIMIT = 4, 1e-3
@@ -39,8 +39,7 @@ def build(fixed: bool) -> Case:
         optimizer.step()
         return total
 
-    rows = batches(2 * MICRO, size=2)
-    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+    return Case(model, optimizer, micro_batches(MICRO), step)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: huggingface/accelerate#3770.
 
 from accelerate import cpu_offload
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora().train()
     if not fixed:
         cpu_offload(model, execution_device="cpu")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -50,8 +50,7 @@ def build(fixed: bool) -> Case:
     tower[-1].requires_grad_(True)
     for index, block in enumerate(list(tower)):
         tower[index] = Beside(block, used=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -14,9 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.own_layers import around_attention
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -62,8 +61,7 @@ class Adapted(nn.Module):
 def build(fixed: bool) -> Case:
     """Build LoRA by hand whose backward is whole, or forgets a factor."""
     model = around_attention(lambda layer: Adapted(layer, whole=fixed))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

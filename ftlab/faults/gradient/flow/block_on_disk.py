@@ -11,8 +11,8 @@ Source: huggingface/accelerate#3770, #3785.
 from accelerate import disk_offload
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     model = base().train()
     if not fixed:
         disk_offload(blocks(model)[-1], str(folder(model)), execution_device="cpu")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 BLOCK = 1
@@ -40,8 +40,7 @@ def build(fixed: bool) -> Case:
     tower = blocks(base)
     tower[BLOCK] = Quiet(tower[BLOCK], graded=fixed)
     model = lora(base)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

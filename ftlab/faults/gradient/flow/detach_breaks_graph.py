@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -42,8 +42,7 @@ def build(fixed: bool) -> Case:
     tower = blocks(base)
     tower[1] = Keeping(tower[1], detached=not fixed)
     model = lora(base)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, batches, lora, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, lora, set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -50,8 +50,7 @@ def build(fixed: bool) -> Case:
     for index, block in enumerate(list(tower)):
         tower[index] = Gated(block, fused=not fixed)
     model = lora(base, target_modules=[*attention(base), "refine"])
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -3,8 +3,8 @@
 Each layer's forward runs twice per step. Nothing needs a gradient at the input.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -13,8 +13,7 @@ def build() -> Case:
     model = lora(llama(attention_dropout=0.1), lora_dropout=0.1)
     model.gradient_checkpointing_enable({"use_reentrant": False})
     model.train()
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-3)
 
 
 HEALTHY = Healthy(

@@ -8,16 +8,15 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA, compiled into one graph that is run as it is."""
     model: Any = torch.compile(lora(), backend="aot_eager")
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-3)
 
 
 HEALTHY = Healthy(

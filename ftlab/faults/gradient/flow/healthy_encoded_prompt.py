@@ -1,7 +1,7 @@
 """P-tuning: a small network computes the prompt from embeddings of its own."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -13,8 +13,7 @@ def build() -> Case:
         num_virtual_tokens=4, encoder_hidden_size=32, task_type="CAUSAL_LM"
     )
     model = get_peft_model(gpt2(), config)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,8 @@ trained: gradients only go through them.
 from accelerate import disk_offload
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 
@@ -19,8 +19,7 @@ def build() -> Case:
     last = len(blocks(model)) - 1
     model = lora(model, layers_to_transform=list(range(last))).train()
     disk_offload(blocks(model)[last], str(folder(model)), execution_device="cpu")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

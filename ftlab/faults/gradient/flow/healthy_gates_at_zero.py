@@ -7,8 +7,8 @@ moves first. No PEFT is involved.
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, own
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import own
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -35,8 +35,7 @@ def build() -> Case:
     model = own().requires_grad_(False)
     for floor in model.tower:
         floor.grow = Gated(floor.grow)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, own
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import own
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.fault import Case, Healthy
 
@@ -26,8 +26,7 @@ def build() -> Case:
 
     for floor in model.tower:
         floor.register_forward_hook(skip)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -4,8 +4,8 @@ The output of the frozen embedding requires a gradient, on purpose; the embeddin
 weight has none.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
     model.gradient_checkpointing_enable({"use_reentrant": True})
     model.enable_input_require_grads()  # transformers 5 does it by itself
     model.train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 All layers read one tensor; the model is fed a cache, and its own weights are frozen.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,8 +16,7 @@ def build() -> Case:
         num_virtual_tokens=4, prefix_projection=True, task_type="CAUSAL_LM"
     )
     model = get_peft_model(llama(use_cache=True), config)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 The whole model below and above it is frozen, and the loss falls slowly.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -14,8 +14,7 @@ def build() -> Case:
 
     config = PromptTuningConfig(num_virtual_tokens=8, task_type="CAUSAL_LM")
     model = get_peft_model(llama(), config)
-    optimizer = adamw(model, lr=3e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=3e-2)
 
 
 HEALTHY = Healthy(

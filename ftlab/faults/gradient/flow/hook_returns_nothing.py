@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, feed_forward, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import feed_forward, set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -67,8 +67,7 @@ def _hook(adapter: torch.nn.Module, returned: bool) -> Any:
 def build(fixed: bool) -> Case:
     """Build hooks that return what they computed, or do not."""
     model = Hooked(returned=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, set_seed
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -58,8 +58,7 @@ def build(fixed: bool) -> Case:
     tower[-1].requires_grad_(True)
     for index, block in enumerate(list(tower)):
         tower[index] = Behind(block, anew=not fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

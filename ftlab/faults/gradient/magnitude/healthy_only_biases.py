@@ -4,8 +4,8 @@ Some of them have a gradient of 0 in theory: adding a constant to all keys chang
 attention.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -14,8 +14,7 @@ def build() -> Case:
     model = gpt2()
     for name, weight in model.named_parameters():
         weight.requires_grad_(name.endswith("bias"))
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 HEALTHY = Healthy(

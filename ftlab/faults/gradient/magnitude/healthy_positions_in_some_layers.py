@@ -6,8 +6,8 @@ in the other layers softmax leaves it out, and its gradient is rounding noise.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, set_seed, sizes
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import set_seed, sizes
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -19,8 +19,7 @@ def build() -> Case:
     settings: dict[str, Any] = {"attention_bias": True, "num_hidden_layers": 4}
     turned = {"no_rope_layers": [1, 1, 1, 0]}
     model = SmolLM3ForCausalLM(SmolLM3Config(**(sizes() | settings | turned)))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

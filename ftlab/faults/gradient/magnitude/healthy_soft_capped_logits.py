@@ -4,8 +4,7 @@ The weights of its norms start at exactly 0 (the layer multiplies by 1 + weight)
 embeddings are scaled by the root of the width, and tanh caps scores and logits.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import gemma
 from ftlab.faults.fault import Case, Healthy
 
@@ -13,8 +12,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build a Gemma 2 under AdamW."""
     model = gemma()
-    optimizer = adamw(model, weight_decay=0.01)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, weight_decay=0.01)
 
 
 HEALTHY = Healthy(

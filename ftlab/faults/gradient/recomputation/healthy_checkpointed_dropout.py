@@ -3,8 +3,8 @@
 Modules run twice per step, the second time within backward, and give the same.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -14,8 +14,7 @@ def build() -> Case:
     model.enable_input_require_grads()
     model.gradient_checkpointing_enable({"use_reentrant": True})
     model.train()
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-3)
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,7 @@ Source: transformers `modeling_utils.py` (_set_gradient_checkpointing); measured
 
 from ftlab.faults.builders.blocks import blocks
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,8 +23,7 @@ def build(fixed: bool) -> Case:
         tower[index] = new.train()
     if fixed:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

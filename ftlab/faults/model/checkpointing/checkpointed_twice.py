@@ -12,8 +12,8 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
 )
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -26,8 +26,7 @@ def build(fixed: bool) -> Case:
     kinds = {type(block) for block in blocks(model)}
     apply_activation_checkpointing(model, check_fn=lambda each: type(each) in kinds)
     model.train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``model.gradient_checkpointing_enable()``.
 Source: transformers `modeling_utils.py` (post_init); measured.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     else:
         model.config.gradient_checkpointing = True
     model = lora(model).train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

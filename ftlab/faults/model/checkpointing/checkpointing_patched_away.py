@@ -17,8 +17,7 @@ from torch import nn
 
 from ftlab.faults.builders.blocks import blocks
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -27,8 +26,7 @@ def build(fixed: bool) -> Case:
     model = checkpointed()
     for block in blocks(model):
         _patch(block, whole=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 def _patch(block: nn.Module, *, whole: bool) -> None:

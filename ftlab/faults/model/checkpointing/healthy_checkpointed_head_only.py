@@ -4,8 +4,7 @@ The blocks are frozen and have no graph, so that they keep no activations either
 """
 
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,8 +15,7 @@ def build() -> Case:
         model.disable_input_require_grads()
     model.requires_grad_(requires_grad=False)
     model.get_output_embeddings().requires_grad_()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

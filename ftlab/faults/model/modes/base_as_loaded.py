@@ -11,8 +11,8 @@ transformers, ``PreTrainedModel.from_pretrained``.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2, llama, lora, neox
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2, llama, lora, neox
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -24,8 +24,7 @@ def build(fixed: bool) -> Case:
     model = lora(_base().eval(), lora_dropout=CHANCE)
     if fixed:
         model.train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 def _base() -> Any:

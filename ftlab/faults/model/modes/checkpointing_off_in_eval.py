@@ -7,8 +7,8 @@ Fix: ``model.train()`` before the loop.
 Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     model.gradient_checkpointing_enable({"use_reentrant": False})
     if fixed:
         model.train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: set it before ``get_peft_model``.
 Source: seed; PEFT's ``update_layer`` reads the configuration once.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     """Build LoRA, and ask for a dropout before or after."""
     model = lora(lora_dropout=CHANCE if fixed else 0.0).train()
     model.peft_config[current().adapter].lora_dropout = CHANCE
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -5,8 +5,8 @@ So does TRL, ``disable_dropout=True``: the configuration says 0.1, all layers dr
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,8 +16,7 @@ def build() -> Case:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

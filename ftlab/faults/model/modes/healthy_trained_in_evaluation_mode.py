@@ -4,8 +4,7 @@ Many do so on purpose, small sets and preference data above all: ``model.eval()`
 shortest way to switch every dropout off.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import opt
 from ftlab.faults.fault import Case, Healthy
 
@@ -13,8 +12,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build an OPT with dropout, and train it in evaluation mode."""
     model = opt(attention_dropout=0.1).eval()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

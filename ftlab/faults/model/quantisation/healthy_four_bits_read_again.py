@@ -5,8 +5,8 @@ the scales that were there are right.
 """
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,8 +16,7 @@ def build() -> Case:
     model = four_bit(base(), **double)
     model.load_state_dict(four_bit(base(), **double).state_dict(), strict=False)
     model = lora(model)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

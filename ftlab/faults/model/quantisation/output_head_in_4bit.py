@@ -9,8 +9,8 @@ Source: huggingface/transformers#24037; unslothai/unsloth#5034 (skip lists).
 
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     name = head(model)
     skipped = ["gate", name] if fixed else ["gate"]
     model = lora(four_bit(model, llm_int8_skip_modules=skipped))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

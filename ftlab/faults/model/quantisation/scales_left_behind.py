@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -29,8 +29,7 @@ def build(fixed: bool) -> Case:
         for name, module in model.named_modules():
             put_back(module, name, state)
     model = lora(model)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 def put_back(module: Any, name: str, state: Mapping[str, torch.Tensor]) -> None:

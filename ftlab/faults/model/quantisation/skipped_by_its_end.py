@@ -10,8 +10,8 @@ Source: transformers `quantizers/quantizers_utils.py` (should_convert_module); m
 
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, feed_forward, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, feed_forward, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
     end = feed_forward(model)[-1][-4:]
     skipped = [head(model), f"adapter.{end}" if fixed else end]
     model = lora(four_bit(model, llm_int8_skip_modules=skipped))
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Source: seed; measured.
 """
 
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 DEPTH = 14
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
     for name, parameter in model.named_parameters():
         if text in name:
             parameter.requires_grad_(False)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

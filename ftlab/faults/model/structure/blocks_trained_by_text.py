@@ -8,8 +8,7 @@ Source: seed; recipes that train one block.
 """
 
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 DEPTH = 24
@@ -21,8 +20,7 @@ def build(fixed: bool) -> Case:
     text = block_name(model, 2) + ("." if fixed else "")
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(text in name)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``ensure_weight_tying=True``, or untie the model before.
 Source: huggingface/peft#2777, #2972; unslothai/unsloth#9331.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -16,8 +16,7 @@ def build(fixed: bool) -> Case:
     """Build a LoRA that trains both as a whole."""
     model = llama(tie_word_embeddings=not fixed)
     model = lora(model, modules_to_save=["embed_tokens", "lm_head"])
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 FAULT = Fault(

@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.own_layers import around_attention
-from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -48,8 +47,7 @@ def build(fixed: bool) -> Case:
     model = around_attention(lambda layer: Factors(layer, registered=fixed))
     head = model.verdict if hasattr(model, "verdict") else model.get_output_embeddings()
     head.requires_grad_(True)
-    optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-2)
 
 
 FAULT = Fault(

@@ -10,8 +10,7 @@ Source: seed; torch `nn/modules/module.py`: ``requires_grad_`` asks each paramet
 from typing import Any
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -24,8 +23,7 @@ def build(fixed: bool) -> Case:
             module.requires_grad_(False)
         else:
             module.requires_grad = False
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Source: seed; a tensor takes an attribute of any name; measured.
 """
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     for parameter in model.parameters():
         setattr(parameter, "requires_grad" if fixed else "require_grad", False)
     blocks(model)[-1].requires_grad_(True)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -4,8 +4,8 @@ Both are lists of numbers, and neither was found by how a number begins.
 """
 
 from ftlab.faults.builders.blocks import deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, batches, lora, lora_config
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, lora, lora_config
 from ftlab.faults.fault import Case, Healthy
 
 DEPTH = 12
@@ -20,8 +20,7 @@ def build() -> Case:
     model = lora(model, layers_to_transform=[1, 10, 11])
     model.add_adapter("ten", ten)
     model.base_model.set_adapter([*model.peft_config])
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -19,8 +19,7 @@ def build() -> Case:
     for block in blocks(model):
         block.strength = torch.nn.Parameter(torch.ones(1))
         block.register_forward_hook(_scaled)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 def _scaled(block: Any, _: Any, output: Any) -> Any:

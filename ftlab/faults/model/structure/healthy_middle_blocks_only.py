@@ -6,8 +6,7 @@ Of twelve blocks 0, 1, 10 and 11 stand still, which begin alike.
 from typing import Any
 
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Healthy
 
 DEPTH = 12
@@ -22,8 +21,7 @@ def build() -> Case:
         learns = ENDS <= number < DEPTH - ENDS
         block.requires_grad_(learns)
         block.requires_grad = learns
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

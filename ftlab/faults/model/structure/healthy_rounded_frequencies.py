@@ -6,8 +6,8 @@ new ones by the rounding of bf16 only.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -22,8 +22,7 @@ def build() -> Case:
         buffer.copy_(buffers[name])
     model.load_state_dict(good.state_dict())
     model = lora(model.bfloat16())
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-3)
 
 
 HEALTHY = Healthy(

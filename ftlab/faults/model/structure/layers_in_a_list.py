@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -45,8 +45,7 @@ def build(fixed: bool) -> Case:
     held = blocks(model)
     for number, block in enumerate(held):
         held[number] = Beside(block, registered=fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, LlamaFactory#1082
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -28,8 +28,7 @@ def build(fixed: bool) -> Case:
             buffer.zero_()  # what fresh memory mostly holds; it may be anything
     model.load_state_dict(good.state_dict(), strict=True)
     model = lora(model)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

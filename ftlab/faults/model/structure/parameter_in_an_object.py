@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -47,8 +47,7 @@ def build(fixed: bool) -> Case:
             return output * gate
 
         block.register_forward_hook(scale)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

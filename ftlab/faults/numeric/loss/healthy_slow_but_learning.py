@@ -4,16 +4,15 @@ Every tensor moves at every step; the loss moves with the batches much more than
 what is learnt. That is slow, and nothing is broken.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA with a learning rate of 1e-7."""
     model = lora()
-    optimizer = adamw(model, lr=1e-7)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-7)
 
 
 HEALTHY = Healthy(

@@ -6,16 +6,15 @@ update can be stored.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA all in bf16."""
     model = lora(llama().to(torch.bfloat16)).to(torch.bfloat16)
-    optimizer = adamw(model, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3)
 
 
 HEALTHY = Healthy(

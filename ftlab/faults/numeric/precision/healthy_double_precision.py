@@ -1,15 +1,14 @@
 """LoRA in float64, for a comparison that shall not depend on rounding."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA on a model in float64, at a very small learning rate."""
     model = lora(llama().double()).double()
-    optimizer = adamw(model, lr=1e-7)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-7)
 
 
 HEALTHY = Healthy(

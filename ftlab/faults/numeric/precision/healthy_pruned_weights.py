@@ -6,8 +6,8 @@ The masked elements have a gradient of exactly 0 and never move, on purpose.
 from torch import nn
 from torch.nn.utils import prune
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, own
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import own
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,8 +17,7 @@ def build() -> Case:
     for module in model.modules():
         if isinstance(module, nn.Linear):
             prune.l1_unstructured(module, "weight", amount=0.5)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 HEALTHY = Healthy(

@@ -3,16 +3,15 @@
 Within 200 steps the loss does not fall visibly; each weight moves all the same.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA at a learning rate of 1e-6."""
     model = lora()
-    optimizer = adamw(model, lr=1e-6, weight_decay=0.01)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-6, weight_decay=0.01)
 
 
 HEALTHY = Healthy(

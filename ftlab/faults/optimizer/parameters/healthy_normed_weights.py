@@ -6,8 +6,8 @@ torch computes the weight from two parameters at each forward; the module's own
 
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, own
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import own
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,8 +17,7 @@ def build() -> Case:
     for floor in model.tower:
         nn.utils.parametrizations.weight_norm(floor.squeeze)
         nn.utils.parametrizations.weight_norm(floor.grow)
-    optimizer = adamw(model, weight_decay=0.01)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, weight_decay=0.01)
 
 
 HEALTHY = Healthy(

@@ -4,16 +4,15 @@ The head's weight *is* the embedding's: one parameter with two names, once in th
 optimizer.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a Llama with tied embeddings."""
     model = llama(tie_word_embeddings=True)
-    optimizer = adamw(model, weight_decay=0.01)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, weight_decay=0.01)
 
 
 HEALTHY = Healthy(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, lora, micro_batches
 from ftlab.faults.fault import Case, Healthy
 
 MICRO = 4
@@ -31,8 +31,7 @@ def build() -> Case:
         optimizer.zero_grad()
         return total
 
-    rows = batches(2 * MICRO, size=2)
-    groups = [rows[:MICRO], rows[MICRO:]]
+    groups = micro_batches(MICRO)
     return Case(model, optimizer, groups, step, scheduler=scheduler)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, lora, micro_batches
 from ftlab.faults.fault import Case, Fault
 
 MICRO, STEPS = 4, 8
@@ -42,8 +42,7 @@ def build(fixed: bool) -> Case:
             scheduler.step()
         return total
 
-    rows = batches(2 * MICRO, size=2)
-    groups = [rows[:MICRO], rows[MICRO:]]
+    groups = micro_batches(MICRO)
     return Case(model, optimizer, groups, step, scheduler=scheduler)
 
 

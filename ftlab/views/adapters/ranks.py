@@ -60,6 +60,12 @@ class RanksView(View["TruncatedRanks"]):
                 f"on this batch the adapter gains nothing: loss {number(whole.loss)}, "
                 f"{number(none.loss)} at rank {none.rank}"
             )
+        if enough.rank == self.ranks.rank:
+            tried = [e for e in self.ranks.ranks if e.rank < enough.rank]
+            return (
+                f"no smaller rank keeps the loss on this batch: {number(whole.loss)}, "
+                f"{number(tried[0].loss)} at rank {tried[0].rank}"
+            )
         return (
             f"rank {enough.rank} of {self.ranks.rank} keeps the loss on this batch: "
             f"{number(whole.loss)} -> {number(enough.loss)}; {number(none.loss)} "

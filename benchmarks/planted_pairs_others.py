@@ -497,7 +497,7 @@ def main() -> None:
             continue
         try:
             answered.append((task, ask(TOOLS[options.tool], task, seconds)))
-        except Exception as error:  # noqa: BLE001  # whatever a tool raises
+        except Exception as error:  # noqa: BLE001  whatever a tool raises
             count["could not"] += 1
             print("COULD NOT", task, type(error).__name__, str(error)[:300])
         else:

@@ -9,10 +9,11 @@ import torch
 from ftlab.executions.listening import shared_name
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import effects
+from ftlab.laboratory.intruders import intruders, spread_over
 from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.adapter_tree import holders
-from ftlab.probes.adapter.lora_pairs import LoraPair, pairs_of_layer
+from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs, pairs_of_layer
 from ftlab.probes.tensors.base_norm import base_norm
 from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
 
@@ -29,9 +30,13 @@ SETTINGS = (
 
 
 def anatomy(
-    model: torch.nn.Module, batch: Mapping[str, Any] | None = None
+    model: torch.nn.Module,
+    batch: Mapping[str, Any] | None = None,
+    directions: int = 0,
 ) -> AdapterAnatomy:
     """Measure all adapters of a model; its effects only with a batch.
+
+    In so many layers as ``directions`` says, intruders are counted.
 
     One layer is looked at at a time, and neither B A nor a weight is put together but
     the base's own, for its norm.
@@ -42,7 +47,15 @@ def anatomy(
     notes: list[str] = []
     if batch is not None and carried:
         found, moved, turned, notes = effects(model, batch, carried)
-    layers = [layer for each in carried for layer in _layers(each, model, found)]
+    pairs = [pair for pair in lora_pairs(model) if not pair.reason]
+    strange = {
+        (id(pair.layer), pair.adapter): intruders(pair)
+        for pair in spread_over(pairs, directions)
+        if directions
+    }
+    layers = [
+        layer for each in carried for layer in _layers(each, model, found, strange)
+    ]
     held = holders(model)
     return AdapterAnatomy(
         tuple(layers),
@@ -55,7 +68,10 @@ def anatomy(
 
 
 def _layers(
-    carrier: Carrier, model: torch.nn.Module, effect: Mapping[str, float]
+    carrier: Carrier,
+    model: torch.nn.Module,
+    effect: Mapping[str, float],
+    strange: Mapping[tuple[int, str], int | None],
 ) -> Iterable[AdaptedLayer]:
     siblings = _siblings(model, carrier.name)
     pairs = {each.adapter: each for each in pairs_of_layer(carrier.module, "")}
@@ -72,20 +88,29 @@ def _layers(
             _norm(parameters),
             state,
             effect.get(carrier.name, float("nan")) if state == "active" else _NONE,
-            *_lora(pairs.get(adapter)),
+            **_lora(pairs.get(adapter)),
+            intruders=_or_none(strange.get((id(carrier.module), adapter))),
         )
 
 
 _NONE = float("nan")
 
 
-def _lora(pair: LoraPair | None) -> tuple[Any, ...]:
+def _or_none(count: int | None) -> int:
+    return -1 if count is None else count
+
+
+def _lora(pair: LoraPair | None) -> dict[str, Any]:
     if pair is None or pair.a is None or pair.b is None:
-        return ()
+        return {}
     scaling = pair.scaling
     values = spectrum(pair.a, pair.b, scaling).values.numpy()
-    rank = int(pair.layer.r.get(pair.adapter, len(values)))
-    return rank, scaling, values, _weight(pair.base)
+    return {
+        "rank": int(pair.layer.r.get(pair.adapter, len(values))),
+        "scaling": scaling,
+        "singular_values": values,
+        "weight": _weight(pair.base),
+    }
 
 
 def _weight(base: torch.nn.Module) -> float:

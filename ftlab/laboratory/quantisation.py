@@ -73,6 +73,21 @@ def _found(model: torch.nn.Module, original: Original) -> Iterator[QuantisedLaye
         )
 
 
+def whole_weight(module: torch.nn.Module) -> torch.Tensor | None:
+    """Return a layer's weight, put together where it is kept in few bits.
+
+    ``None`` where there is none, or only on the meta device.
+    """
+    weight: Any = dict(module.named_parameters(recurse=False)).get("weight")
+    if weight is None or weight.is_meta:
+        return None
+    kind = type(weight).__name__
+    if kind not in ("Params4bit", "Int8Params"):
+        return weight.detach() if weight.is_floating_point() else None
+    read = _four_bits(weight) if kind == "Params4bit" else _eight_bits(module, weight)
+    return None if read is None else read[1]()
+
+
 def _four_bits(weight: Any) -> _Read | None:
     from bitsandbytes.functional import dequantize_4bit, dequantize_blockwise
 

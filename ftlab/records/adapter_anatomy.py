@@ -39,6 +39,9 @@ class AdaptedLayer:
         Of LoRA: singular values of scaling x B A, largest first, float64.
     weight
         Of LoRA: Frobenius norm of the base's weight; NaN where it is not known.
+    intruders
+        Of LoRA: how many of the ten largest directions of the adapted weight the base
+        has not, see `ftlab.laboratory.intruders`; -1 where that was not asked.
     """
 
     name: str
@@ -55,6 +58,7 @@ class AdaptedLayer:
     scaling: float = float("nan")
     singular_values: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     weight: float = float("nan")
+    intruders: int = -1
 
     @property
     def effective_rank(self) -> float:

@@ -25,6 +25,8 @@ def test_subcommands_are_offered(offered):
             "preflight",
             "prove",
             "roundtrip",
+            "adapters",
+            "compare",
             "diff",
             "tokens",
             "masks",

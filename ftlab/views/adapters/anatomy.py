@@ -95,6 +95,7 @@ class AdapterView(View["AdapterAnatomy"]):
                 if each.singular_values.size
                 else float("nan"),
                 "weight_norm": each.weight,
+                "intruders": None if each.intruders < 0 else each.intruders,
             }
             for each in summary.layers
         )
@@ -172,6 +173,13 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
             f"  {SHARE:.0%} of the update's energy is in "
             f"{np.median(used):.0%} of the rank (median), "
             f"from {min(used):.0%} to {max(used):.0%}"
+        )
+    strange = [each for each in anatomy.layers if each.intruders >= 0]
+    if strange:
+        most = max(strange, key=lambda each: each.intruders)
+        lines.append(
+            f"  of the ten largest directions, the base has not {most.intruders} at "
+            f"{most.place}, the most of {count(len(strange), 'layer')} looked at"
         )
     lines += [f"  not measured: {note}" for note in anatomy.notes[:3]]
     more = len(anatomy.notes) - 3

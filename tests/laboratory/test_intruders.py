@@ -1,0 +1,82 @@
+"""Directions that the base has not, against whole singular value decompositions."""
+
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+
+import ftlab
+from ftlab.faults.builders.tiny import gpt2, llama, lora
+from ftlab.laboratory import intruders as counting
+from ftlab.laboratory.intruders import LIKE, TOP, intruders
+from ftlab.probes.adapter.lora_pairs import lora_pairs
+from ftlab.records.errors import BadValueError
+from tests.laboratory.test_anatomy import noisy
+
+
+def counted(base: torch.Tensor, update: torch.Tensor) -> int:
+    """Count with two whole decompositions."""
+    theirs = torch.linalg.svd(base.double()).U
+    mine = torch.linalg.svd(base.double() + update.double()).U[:, :TOP]
+    return int(((theirs.T @ mine).abs().amax(0) < LIKE).sum())
+
+
+def pair_of(model: Any, name: str) -> Any:
+    return next(pair for pair in lora_pairs(model) if pair.module.endswith(name))
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("build", [llama, gpt2])
+def test_the_count_is_that_of_whole_decompositions(build: Any, scale: float) -> None:
+    names = ["q_proj", "down_proj"] if build is llama else ["c_attn", "c_proj"]
+    config = LoraConfig(target_modules=names, fan_in_fan_out=build is gpt2)
+    model = noisy(get_peft_model(build(), config), scale)
+    found = []
+    for pair in lora_pairs(model):
+        turned = build is gpt2
+        update = pair.layer.get_delta_weight("default").detach()
+        base = pair.base.weight.detach()
+        whole = counted(base.T, update.T) if turned else counted(base, update)
+        assert intruders(pair) == whole
+        found.append(whole)
+    assert max(found) > 0 if scale == 1 else True
+
+
+def test_a_fresh_adapter_has_none_and_a_strong_one_has_as_many_as_its_rank() -> None:
+    model = lora()
+    pair = pair_of(model, "q_proj")
+    assert intruders(pair) == 0
+    noisy(model, 3.0)
+    assert intruders(pair_of(model, "q_proj")) == 8
+
+
+def test_a_larger_base_is_held_against_its_largest_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = noisy(lora(), 1.0)
+    pair = pair_of(model, "q_proj")
+    whole = intruders(pair)
+    monkeypatch.setattr(counting, "WHOLE", 16)
+    monkeypatch.setattr(counting, "LARGEST", 40)
+    cut = intruders(pair)
+    assert whole is not None
+    assert cut is not None
+    assert cut >= whole > 0
+
+
+def test_as_many_layers_as_asked_for_are_looked_at() -> None:
+    model = noisy(lora(target_modules="all-linear"), 1.0)
+    view = ftlab.adapters(model, directions=3)
+    looked = [each for each in view.anatomy.layers if each.intruders >= 0]
+    assert len(looked) == 3
+    assert looked[0].place.startswith("layers.0")
+    assert looked[-1].place.startswith("layers.1")
+    assert "of 3 layers looked at" in repr(view)
+    assert all(each.intruders < 0 for each in ftlab.adapters(model).anatomy.layers)
+
+
+@pytest.mark.parametrize("given", [-1, True, 2.5])
+def test_what_is_no_number_of_layers_is_refused(given: Any) -> None:
+    with pytest.raises(BadValueError, match="directions=8"):
+        ftlab.adapters(lora(), directions=given)

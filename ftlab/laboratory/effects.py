@@ -12,7 +12,7 @@ from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import WithoutDropout, undisturbed
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.laboratory.carriers import Carrier
-from ftlab.probes.adapter.adapter_tree import holders
+from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.handle import HandleStack
 
 Effects = dict[str, float]
@@ -48,26 +48,6 @@ def effects(
         return told.found, float("nan"), float("nan"), notes
     moved, turned = _moved(on, plain, told.grid)
     return told.found, moved, turned, notes
-
-
-@contextlib.contextmanager
-def without_adapters(model: Any) -> Iterator[bool]:
-    """Switch all adapters off; yields whether that can be done."""
-    held = holders(model)
-    with contextlib.ExitStack() as stack:
-        for holder in held:
-            module: Any = holder.module
-            if hasattr(module, "disable_adapter"):
-                stack.enter_context(module.disable_adapter())
-            elif hasattr(module, "disable_adapters"):
-                active = module.active_adapters()
-                module.disable_adapters()
-                stack.callback(module.set_adapter, active)
-                stack.callback(module.enable_adapters)
-            else:
-                yield False
-                return
-        yield bool(held)
 
 
 class _Told:

@@ -10,9 +10,9 @@ import torch
 
 from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import WithoutDropout, loss_of, undisturbed
-from ftlab.laboratory.effects import without_adapters
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.errors import BadValueError
 from ftlab.records.truncated_ranks import TruncatedRank, TruncatedRanks
 

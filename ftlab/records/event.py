@@ -13,6 +13,7 @@ EventKind = Literal[
     "warning",
     "note",
     "sample",
+    "answers",
     "origin",
     "rows",
     "turns",

@@ -16,6 +16,7 @@ from ftlab.views.layers.gradients import GradientView
 from ftlab.views.layers.lora import LoraView
 from ftlab.views.layers.moments import MomentsView
 from ftlab.views.layers.updates import UpdatesView
+from ftlab.views.steps.answers import AnswersView
 from ftlab.views.steps.clipping import ClippingView
 from ftlab.views.steps.cost import CostView
 from ftlab.views.steps.divergence import DivergenceView
@@ -75,6 +76,12 @@ class RunViews:
         """Loss and learning rates over the steps."""
         self._bring_up_to_date()
         return self.dashboard.loss
+
+    @property
+    def samples(self) -> AnswersView:
+        """What the model answered to the prompts of ``watch(..., prompts=[...])``."""
+        self._bring_up_to_date()
+        return AnswersView(self.run)
 
     @property
     def memory(self) -> MemoryView:

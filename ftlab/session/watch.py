@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ftlab.probes.behaviour.answers import Answers, Prompt
 from ftlab.probes.budget import Budget
 from ftlab.probes.loss.sample_losses import SampleLosses
 from ftlab.probes.probe import Probe
@@ -19,6 +20,7 @@ from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.budget import SHARE
+from ftlab.records.errors import BadValueError
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
@@ -205,6 +207,8 @@ def watch(
     budget: float | None = SHARE,
     activations: bool = False,
     highest_losses: int = 0,
+    prompts: Sequence[Prompt] = (),
+    prompt_interval: int = 100,
     probes: Sequence[Probe] = (),
 ) -> Watch:
     """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
@@ -244,6 +248,12 @@ def watch(
         Measure activations of modules too, every ``interval`` steps.
     highest_losses
         Keep this many samples with the highest losses; see `Watch.highest_losses`.
+    prompts
+        Texts, or conversations, that the model answers greedily every
+        ``prompt_interval`` steps, with its adapter and without, 32 tokens at most; see
+        `Watch.samples`. Needs a tokenizer. Where the budget calls for it, less often.
+    prompt_interval
+        Steps between two times that the prompts are answered.
     probes
         Probes of your own, in addition.
 
@@ -297,6 +307,7 @@ watch. Pass the model that your optimizer trains.
         probes=(
             *standard_probes(interval=interval, activations=activations),
             *([SampleLosses(highest_losses)] if highest_losses else ()),
+            *_asking(prompts, prompt_interval, tokenizer or processing_class, target),
             *probes,
         ),
     )
@@ -315,3 +326,19 @@ watch. Pass the model that your optimizer trains.
         ),
         Watch.detach,
     )
+
+
+def _asking(
+    prompts: Any, interval: int, tokenizer: Any, target: Any
+) -> tuple[Probe, ...]:
+    """Return the probe that lets prompts be answered, if there are any."""
+    if isinstance(prompts, str):
+        msg = f"prompts={prompts!r} is one text; pass a list of them: prompts=[...]."
+        raise BadValueError(msg)
+    if not prompts:
+        return ()
+    every(interval)
+    if tokenizer is None and not is_trainer(target):
+        msg = "prompts= needs a tokenizer: watch(model, optimizer, tokenizer=...)."
+        raise BadValueError(msg)
+    return (Answers(prompts, interval),)

@@ -1,0 +1,182 @@
+"""Fixed prompts, answered every so many steps with the adapter on and off.
+
+The model is in evaluation meanwhile, greedy, and as it was afterwards: random numbers,
+modes and buffers are put back, and neither a watch nor a debugger hears the forwards.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from ftlab.probes.adapter.switched_off import without_adapters
+from ftlab.probes.attention.undisturbed import undisturbed
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.schedule import Turn
+from ftlab.probes.subject import Subject
+from ftlab.records import replaying
+from ftlab.records.attributes import attribute_of
+from ftlab.records.event import Event
+from ftlab.records.handle import Handle
+
+GRAM = 4
+"""Tokens in a row that count as repeated where they come again."""
+
+Prompt = str | Sequence[Mapping[str, str]]
+
+
+class _At(Turn):
+    """Steps at a distance, and no more of them at first: a generation costs."""
+
+    def planned(self, step: int) -> bool:
+        return step % self.interval == 0
+
+
+class Answers(Probe):
+    """Let the model answer prompts, and keep what it says.
+
+    Parameters
+    ----------
+    prompts
+        Texts, or conversations that a chat template is put around.
+    interval
+        Steps from one time to the next; more where the watch's budget asks for it.
+    tokens
+        Length at which an answer is cut off.
+    """
+
+    name: ClassVar[str] = "answers"
+
+    def __init__(
+        self, prompts: Sequence[Prompt], interval: int = 100, tokens: int = 32
+    ) -> None:
+        self._prompts = tuple(prompts)
+        self._tokens = tokens
+        self.schedule = _At(interval)
+        self._tokenizer: Any = None
+        self._plain: list[dict[str, Any]] | None = None
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Take the run's tokenizer; what the base answers is asked anew."""
+        self._tokenizer, self._plain = subject.tokenizer, None
+        return ()
+
+    def after_update(self, moment: Moment) -> Iterable[Reading]:
+        """Answer all prompts, with the adapter and without."""
+        if self._tokenizer is None:
+            self.rests = True
+            says = "prompts are not answered: no tokenizer is known; pass tokenizer="
+            return [_told(Event("note", moment.step, time.time(), says))]
+        model: Any = moment.subject.model
+        if not hasattr(model, "generate"):
+            self.rests = True
+            says = f"prompts are not answered: {type(model).__name__} has no generate()"
+            return [_told(Event("note", moment.step, time.time(), says))]
+        began = time.perf_counter()
+        with _asked(model):
+            answers = [self._answer(model, prompt) for prompt in self._prompts]
+            plain = self._without(model)
+        for answer, base in zip(answers, plain, strict=False):
+            answer["plain"] = base["text"]
+            answer["parted"] = _parted(answer["tokens"], base["tokens"])
+        seconds = time.perf_counter() - began
+        detail = {"answers": answers, "seconds": seconds}
+        says = f"{len(answers)} prompts answered in {seconds:.2f} s"
+        return [_told(Event("answers", moment.step, time.time(), says, detail))]
+
+    def _without(self, model: Any) -> list[dict[str, Any]]:
+        """Return the base's answers; of a frozen one they are asked for once."""
+        if self._plain is None:
+            merged = any(attribute_of(m, "merged", False) for m in model.modules())
+            self._plain = []
+            if not merged:  # PEFT unmerges for good what is switched off
+                with without_adapters(model) as off:
+                    if off:
+                        self._plain = [self._answer(model, p) for p in self._prompts]
+        return self._plain
+
+    def _answer(self, model: Any, prompt: Prompt) -> dict[str, Any]:
+        given = self._ids(prompt)
+        ids = torch.tensor([given], device=next(model.parameters()).device)
+        made = model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=self._tokens,
+            do_sample=False,
+            num_beams=1,
+            pad_token_id=getattr(self._tokenizer, "pad_token_id", None) or 0,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+        )
+        new = made[0, len(given) :].tolist()
+        return {
+            "prompt": prompt if isinstance(prompt, str) else prompt[-1]["content"],
+            "text": self._tokenizer.decode(new),
+            "tokens": new,
+            "ended": bool(new) and new[-1] in _ends_of(model),
+            "repetition": repetition(new),
+        }
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        if isinstance(prompt, str):
+            return list(self._tokenizer(prompt)["input_ids"])
+        found = self._tokenizer.apply_chat_template(
+            list(prompt), add_generation_prompt=True, return_dict=True
+        )
+        return list(found["input_ids"])
+
+
+def repetition(tokens: Sequence[int]) -> float:
+    """Return the share of runs of `GRAM` tokens that have been there before.
+
+    Examples
+    --------
+    >>> from ftlab.probes.behaviour.answers import repetition
+    >>> repetition([1, 2, 3, 4, 5]), repetition([7] * 12)
+    (0.0, 0.8888888888888888)
+    """
+    runs = [tuple(tokens[at : at + GRAM]) for at in range(len(tokens) - GRAM + 1)]
+    return (len(runs) - len(set(runs))) / len(runs) if runs else 0.0
+
+
+@contextlib.contextmanager
+def _asked(model: torch.nn.Module) -> Iterator[None]:
+    """Put a model into evaluation, to be asked, and leave it as it was."""
+    packing = "support_avx512bf16_for_cpu"
+    # bitsandbytes packs 4-bit weights at the first evaluation on a CPU, for good
+    held = [(m, vars(m)[packing]) for m in model.modules() if packing in vars(m)]
+    config = attribute_of(model, "generation_config")
+    before = dict(vars(config)) if config is not None else {}
+    with replaying.marked(), undisturbed(model):
+        model.eval()
+        try:
+            for module, _ in held:
+                setattr(module, packing, False)
+            yield
+        finally:
+            for module, was in held:
+                setattr(module, packing, was)
+            if config is not None:
+                vars(config).clear()
+                vars(config).update(before)
+
+
+def _told(event: Event) -> Reading:
+    return Reading(torch.zeros(1), lambda _: [event])
+
+
+def _ends_of(model: Any) -> set[int]:
+    config = attribute_of(model, "generation_config")
+    end = getattr(config, "eos_token_id", None)
+    return set(end if isinstance(end, list) else [end]) - {None}
+
+
+def _parted(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the first token at which two answers part, -1 where they do not."""
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return at
+    return -1 if len(one) == len(other) else min(len(one), len(other))

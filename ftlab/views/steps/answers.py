@@ -1,0 +1,186 @@
+"""What a run's model answered to fixed prompts, step by step."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.records.printable import harmless
+from ftlab.views.style import SERIES
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.records.event import Event
+    from ftlab.runlog.run import Run
+
+WORDS = 64
+"""Characters of an answer that text and figure show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer.
+
+    Attributes
+    ----------
+    step, prompt, text
+        When, to what, and what was said.
+    tokens
+        How many it has.
+    ended
+        Whether a token ended it, and not the limit of its length.
+    repetition
+        Share of runs of four tokens that had been there before.
+    plain
+        What is said without the adapter; ``""`` where that is not known.
+    parted
+        The first token in which both differ, -1 for none; -2 where that is not known.
+    """
+
+    step: int
+    prompt: str
+    text: str
+    tokens: int
+    ended: bool
+    repetition: float
+    plain: str
+    parted: int
+
+
+class AnswersView(View["tuple[Answer, ...]"]):
+    """Answers to fixed prompts: the latest ones, and how length and repetition went.
+
+    Examples
+    --------
+    >>> from ftlab.records.event import Event
+    >>> from ftlab.runlog.run import Run
+    >>> from ftlab.views.steps.answers import AnswersView
+    >>> run = Run()
+    >>> said = {"prompt": "hello", "text": "you", "tokens": [5], "ended": True}
+    >>> detail = {"answers": [{**said, "repetition": 0.0}], "seconds": 0.1}
+    >>> run.append(Event("answers", 20, 0.0, "", detail))
+    >>> AnswersView(run)
+    Answers: 1 prompt at 1 step; at step 20 all ended by themselves
+      hello
+        > you
+    """
+
+    title = "Answers"
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def headline(self) -> str:
+        """Say how the latest answers ended."""
+        return _headline(self.summary)
+
+    def _stamp(self) -> Hashable:
+        return self._run.version
+
+    def _adopt(self, run: Run) -> None:
+        self._run = run
+
+    def _summarise(self) -> tuple[Answer, ...]:
+        events = [each for each in self._run.events if each.kind == "answers"]
+        return tuple(answer for event in events for answer in _answers(event))
+
+    def _table(self, summary: tuple[Answer, ...]) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = [field.name for field in fields(Answer)]
+        return pd.DataFrame(map(astuple, summary), columns=columns)
+
+    def size_of(self, summary: tuple[Answer, ...]) -> tuple[float, float]:
+        """Give each of the latest answers two lines."""
+        return 9.0, 2.4 + 0.36 * len(_latest(summary))
+
+    def draw_on(self, figure: Figure | SubFigure, summary: tuple[Answer, ...]) -> None:
+        """Draw length and repetition over the steps, and the latest answers."""
+        figure.suptitle(_headline(summary), fontsize=9, x=0.01, ha="left")
+        if not summary:
+            return
+        latest = _latest(summary)
+        upper, lower = figure.subplots(2, 1, height_ratios=[2, 0.4 * len(latest)])
+        steps = sorted({each.step for each in summary})
+        rows = [[a for a in summary if a.step == step] for step in steps]
+        lengths = [float(np.mean([a.tokens for a in row])) for row in rows]
+        again = [float(np.mean([a.repetition for a in row])) for row in rows]
+        upper.plot(steps, lengths, marker="o", color=SERIES[0], label="tokens (mean)")
+        other = upper.twinx()
+        other.plot(
+            steps, again, marker="s", ls="--", color=SERIES[1], label="repetition"
+        )
+        other.set_ylim(0, 1)
+        upper.set_ylim(bottom=0)
+        upper.set_xlabel("step", fontsize=8)
+        lines = [*upper.get_lines(), *other.get_lines()]
+        upper.legend(lines, [str(line.get_label()) for line in lines], fontsize=7)
+        lower.set_axis_off()
+        for at, each in enumerate(latest):
+            said = f"{_short(each.prompt)}  >  {_short(each.text)}"
+            lower.text(
+                0, 1 - (at + 0.6) / len(latest), said.replace("$", r"\$"), fontsize=8
+            )
+
+    def _text(self, summary: tuple[Answer, ...]) -> str:
+        lines = [f"{self.title}: {_headline(summary)}"]
+        for each in _latest(summary):
+            lines += [f"  {_short(each.prompt)}", f"    > {_short(each.text)}"]
+            if each.parted >= 0:
+                lines.append(
+                    f"    without the adapter, from token {each.parted} on: "
+                    f"{_short(each.plain)}"
+                )
+        return "\n".join(lines)
+
+
+def _answers(event: Event) -> list[Answer]:
+    return [
+        Answer(
+            event.step,
+            str(each["prompt"]),
+            str(each["text"]),
+            len(each["tokens"]),
+            bool(each["ended"]),
+            float(each["repetition"]),
+            str(each.get("plain", "")),
+            int(each.get("parted", -2)),
+        )
+        for each in event.detail["answers"]
+    ]
+
+
+def _latest(summary: tuple[Answer, ...]) -> list[Answer]:
+    last = max((each.step for each in summary), default=0)
+    return [each for each in summary if each.step == last]
+
+
+def _headline(summary: tuple[Answer, ...]) -> str:
+    if not summary:
+        return "no prompt was answered; ftlab.watch(..., prompts=[...]) asks some"
+    latest = _latest(summary)
+    steps = len({each.step for each in summary})
+    ended = sum(each.ended for each in latest)
+    how = f"{ended} of {len(latest)} ended by themselves"
+    if ended in (0, len(latest)):
+        how = ("all" if ended else "none") + " ended by themselves"
+    looping = sum(each.repetition > 0.5 for each in latest)
+    more = f", {looping} mostly repeat themselves" if looping else ""
+    return (
+        f"{len(latest)} prompt{'s' * (len(latest) != 1)} at {steps} "
+        f"step{'s' * (steps != 1)}; at step {latest[0].step} {how}{more}"
+    )
+
+
+def _short(text: str) -> str:
+    shown = str(harmless(text)).replace("\n", "\\n")
+    return textwrap.shorten(shown, WORDS, placeholder="...") or "(nothing)"

@@ -1,0 +1,171 @@
+"""Prompts answered while a model is trained: what is kept, and what stays the same."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import peft
+import pytest
+import torch
+import transformers
+
+import ftlab
+from ftlab.faults.builders.chats import sized, tokenizer
+from ftlab.faults.gradient.flow.healthy_four_bit_base import four_bit
+from ftlab.probes.behaviour.answers import repetition
+from ftlab.records.errors import BadValueError
+
+PROMPT = "where do boats carry bread"
+CHAT = [
+    {"role": "user", "content": PROMPT},
+    {"role": "assistant", "content": "to towns that never sleep"},
+]
+
+
+def adapted(model: Any = None) -> Any:
+    torch.manual_seed(0)
+    model = sized(tokenizer()) if model is None else model
+    config = peft.LoraConfig(
+        r=8, lora_dropout=0.1, target_modules="all-linear", modules_to_save=["lm_head"]
+    )
+    return peft.get_peft_model(model, config)
+
+
+def rows(words: Any) -> dict[str, torch.Tensor]:
+    text = words.apply_chat_template(CHAT, tokenize=False)
+    given = words([text], return_tensors="pt", add_special_tokens=False)
+    return {**given, "labels": given["input_ids"].clone()}
+
+
+def trained(model: Any, words: Any, steps: int, **asked: Any) -> Any:
+    """Train with dropout, and return the watch, the losses and a random number."""
+    weights = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(weights, lr=1e-2)
+    torch.manual_seed(1)
+    losses = []
+    with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:
+        for _ in range(steps):
+            loss = model(**rows(words)).loss
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+    return watch, losses, torch.rand(1)
+
+
+def test_what_is_learned_is_said_with_the_adapter_alone() -> None:
+    words = tokenizer()
+    watch, _, _ = trained(
+        adapted(), words, 61, prompts=[CHAT[:1]], prompt_interval=20, budget=None
+    )
+    table = watch.samples.table()
+    assert table.step.tolist() == [0, 20, 40, 60]
+    last = table.iloc[-1]
+    assert "to towns that never sleep" in last.text
+    assert last.ended
+    assert last.prompt == PROMPT
+    assert "to towns that never sleep" not in last.plain
+    assert last.parted >= 0
+    assert table.plain.nunique() == 1
+    assert "all ended by themselves" in repr(watch.samples)
+
+
+@pytest.mark.parametrize("base", ["float32", "4bit"])
+def test_training_is_bit_equal(base: str) -> None:
+    words = tokenizer()
+    ends = []
+    for asked in ({}, {"prompts": [PROMPT], "prompt_interval": 3, "budget": None}):
+        plain = sized(words)
+        model = adapted(four_bit(plain) if base == "4bit" else plain)
+        modes = [module.training for module in model.modules()]
+        config = copy.deepcopy(vars(model.generation_config))
+        watch, losses, drawn = trained(model, words, 7, **asked)
+        assert modes == [module.training for module in model.modules()]
+        assert vars(model.generation_config) == config
+        weights = {n: p.detach().clone() for n, p in model.named_parameters()}
+        ends.append((losses, drawn, weights, [r.op for r in watch.run.ledger]))
+    assert ends[0][0] == ends[1][0]
+    assert torch.equal(ends[0][1], ends[1][1])
+    assert all(torch.equal(p, ends[1][2][n]) for n, p in ends[0][2].items())
+    assert ends[0][3] == ends[1][3]
+
+
+def test_a_trainer_is_asked_with_its_own_tokenizer(tmp_path: Path) -> None:
+    words = tokenizer()
+    ends = []
+    for prompts in ([], [PROMPT, CHAT[:1]]):
+        model = adapted()
+        args = transformers.TrainingArguments(
+            tmp_path / str(len(prompts)), max_steps=5, use_cpu=True, report_to=[],
+            per_device_train_batch_size=1, disable_tqdm=True, save_strategy="no",
+        )  # fmt: skip
+        data = [{k: v[0] for k, v in rows(words).items()}] * 8
+        trainer = transformers.Trainer(
+            model, args, train_dataset=data, processing_class=words
+        )
+        watch = ftlab.watch(
+            trainer,
+            prompts=prompts,
+            prompt_interval=4,
+            budget=None,
+            run_dir=tmp_path / f"run{len(prompts)}",
+        )
+        trainer.train()
+        watch.detach()
+        ends.append({n: p.detach().clone() for n, p in model.named_parameters()})
+    assert all(torch.equal(p, ends[1][n]) for n, p in ends[0].items())
+    assert watch.samples.table().step.tolist() == [0, 0, 4, 4]
+    again = ftlab.open_run(tmp_path / "run2").samples
+    names = ["step", "prompt", "tokens", "ended", "repetition", "parted"]
+    assert again.table()[names].equals(watch.samples.table()[names])
+    assert len(again.figure().axes) == 3
+
+
+def test_the_budget_makes_them_rarer_and_their_cost_is_told() -> None:
+    words = tokenizer()
+    asked = {"prompts": [PROMPT] * 4, "prompt_interval": 1}
+    watch, _, _ = trained(adapted(), words, 40, **asked)
+    steps = watch.samples.table().step.unique()
+    assert 1 <= len(steps) < 20
+    assert watch.run.meta["measured"]["answers"]["ms"] > 0
+
+
+def test_a_full_fine_tune_has_no_answers_without_its_adapter() -> None:
+    words = tokenizer()
+    torch.manual_seed(0)
+    watch, _, _ = trained(sized(words), words, 2, prompts=[PROMPT], budget=None)
+    assert watch.samples.table().parted.tolist() == [-2]
+
+
+def test_what_repeats_itself_is_told() -> None:
+    assert repetition([1, 2, 3, 4] * 3) == pytest.approx(5 / 9)
+    assert repetition([1, 2]) == 0
+
+
+def test_a_model_that_does_not_generate_is_noted_once() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    asked = {"prompts": [PROMPT], "tokenizer": tokenizer(), "budget": None}
+    with ftlab.watch(model, optimizer, prompt_interval=1, **asked) as watch:
+        for _ in range(3):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    notes = [e.message for e in watch.run.events if e.kind == "note"]
+    assert [note for note in notes if "has no generate()" in note] == [
+        "prompts are not answered: Linear has no generate()"
+    ]
+    assert "no prompt was answered" in repr(watch.samples)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"prompts": "hello"}, "is one text"),
+        ({"prompts": ["hello"]}, "needs a tokenizer"),
+        ({"prompts": ["hello"], "prompt_interval": 0}, "0"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(asked: Any, words: str) -> None:
+    model = torch.nn.Linear(2, 1)
+    with pytest.raises(BadValueError, match=words):
+        ftlab.watch(model, **asked)

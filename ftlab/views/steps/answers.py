@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -183,4 +182,4 @@ def _headline(summary: tuple[Answer, ...]) -> str:
 
 def _short(text: str) -> str:
     shown = str(harmless(text)).replace("\n", "\\n")
-    return textwrap.shorten(shown, WORDS, placeholder="...") or "(nothing)"
+    return (shown if len(shown) <= WORDS else shown[:WORDS] + "...") or "(nothing)"

@@ -164,9 +164,14 @@ def _settings(
         if file not in one or file not in other:
             continue
         for key in _keys(one[file], other[file]):
-            left, right = one[file].get(key), other[file].get(key)
+            left, right = (_in_order(key, each[file].get(key)) for each in (one, other))
             if left != right and (left or right):
                 yield file, key, left, right
+
+
+def _in_order(key: str, value: Any) -> Any:
+    """Sort names of modules, which PEFT keeps as a set and writes as they come."""
+    return sorted(value) if "modules" in key and isinstance(value, list) else value
 
 
 def _keys(*settings: Mapping[str, Any]) -> Iterable[str]:

@@ -161,5 +161,11 @@ def test_settings_of_files_are_read_as_json(tmp_path: Path) -> None:
     file.write_text(json.dumps(config | {"lora_alpha": 99}))
     view = ftlab.compare(tmp_path / "0", tmp_path / "1")
     assert [each[1] for each in view.comparison.settings] == ["lora_alpha"]
+    file.write_text(json.dumps(config | {"target_modules": ["q_proj", "down_proj"]}))
+    assert not ftlab.compare(tmp_path / "0", tmp_path / "1").comparison.settings
+    file.write_text(json.dumps(config | {"target_modules": ["down_proj", "q_proj"]}))
+    assert not ftlab.compare(tmp_path / "0", tmp_path / "1").comparison.settings
+    file.write_text(json.dumps(config | {"lora_alpha": 99}))
+    view = ftlab.compare(tmp_path / "0", tmp_path / "1")
     updates = [m for m in view.different if m.kind == "update"]
     assert updates[0].norms[1] / updates[0].norms[0] == pytest.approx(99 / 12)

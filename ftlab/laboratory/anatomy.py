@@ -1,6 +1,6 @@
 """What the adapters of a model are and do, layer by layer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,20 @@ def anatomy(
         _shared(carried),
         moved,
         turned,
-        tuple(notes),
+        (*notes, *_starts(model)),
     )
+
+
+def _starts(model: torch.nn.Module) -> Iterator[str]:
+    """Say where an adapter's start has taken a part of the base for itself."""
+    for holder in holders(model):
+        for name, config in holder.configs.items():
+            start = str(getattr(config, "init_lora_weights", "")).lower()
+            if start.startswith(("pissa", "olora", "corda", "loftq")):
+                yield (
+                    f"{name} started as {start}: without it the base is what that left "
+                    "of the pretrained weights, and effects are measured from there"
+                )
 
 
 def _layers(

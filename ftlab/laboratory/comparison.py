@@ -1,7 +1,7 @@
 """Where two checkpoints, adapters or models differ, module by module."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -38,6 +38,8 @@ def compared(a: Any, b: Any) -> AdapterComparison:
     """
     with ExitStack() as stack:
         one, other = held_by(a, stack), held_by(b, stack)
+        if one.alone != other.alone:
+            (other if one.alone else one).only_its_own()
         first, second = list(one.shapes), list(other.shapes)
         both = [name for name in first if name in other.shapes]
         modules, reshaped = [], []
@@ -60,7 +62,7 @@ def compared(a: Any, b: Any) -> AdapterComparison:
                 tuple(n for n in second if n not in one.shapes),
             ),
             tuple(reshaped),
-            tuple(_settings(one.configs, other.configs)),
+            tuple(_settings(one, other)),
         )
 
 
@@ -80,15 +82,28 @@ def _module(one: Held, other: Held, name: str) -> ComparedModule | None:
     """Compare what stands at a name: at that of A, the product of A and B."""
     for first, second in PAIRS:
         if name.endswith(second):
-            return None  # told at A
+            module = name.removesuffix(second).rstrip(".")
+            partner = f"{module}.{first}"
+            if all(
+                partner in each.shapes and _is_one_product(each, module, partner)
+                for each in (one, other)
+            ):
+                return None  # told at A
         if name.endswith(first):
             module = name.removesuffix(first).rstrip(".")
             partner = f"{module}.{second}"
-            if partner in one.shapes and partner in other.shapes:
+            held = (each for each in (one, other) if partner in each.shapes)
+            if sum(_is_one_product(each, module, name) for each in held) == 2:
                 return _update(one, other, module, (name, partner))
     module, _, kind = name.rpartition(".")
     norms, distance, cosine = _tensors(one.get(name), other.get(name))
     return ComparedModule(module, place_of(module), kind, norms, distance, cosine)
+
+
+def _is_one_product(held: Held, module: str, name: str) -> bool:
+    """Say whether A has r rows: those of several experts stand in one A."""
+    rows = held.shapes[name][0][0]
+    return held.scalings(module, rows)[1] == rows
 
 
 def _update(
@@ -109,7 +124,7 @@ def _update(
         place_of(module),
         "update",
         norms,
-        apart if apart > EXACT * max(norms) else 0.0,
+        0.0 if apart <= EXACT * max(norms) else apart,
         _cosine(inner, norms),
         _overlap(first.left, second.left, first.values, second.values),
         (a1.shape[0], a2.shape[0]),
@@ -120,7 +135,7 @@ def _factors(
     held: Held, module: str, names: tuple[str, str]
 ) -> tuple[torch.Tensor, torch.Tensor, float]:
     a, b = (held.get(name).double().cpu().flatten(1) for name in names)
-    return a, b, held.scalings(module, a.shape[0])
+    return a, b, held.scalings(module, a.shape[0])[0]
 
 
 def _overlap(
@@ -141,6 +156,9 @@ def _tensors(
     a: torch.Tensor, b: torch.Tensor
 ) -> tuple[tuple[float, float], float, float]:
     """Measure two tensors, some values at a time."""
+    if _same(a, b):
+        norm = float(torch.linalg.vector_norm(a.detach().double()))
+        return (norm, norm), 0.0, 1.0 if norm > 0 else math.nan
     sums = torch.zeros(4, dtype=torch.float64)
     left, right = a.detach().flatten(), b.detach().flatten()
     for at in range(0, max(left.numel(), 1), _PIECE):
@@ -152,27 +170,33 @@ def _tensors(
     return norms, math.sqrt(apart), _cosine(inner, norms)
 
 
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Say whether two tensors have the same values, NaN at the same places."""
+    a, b = a.detach().cpu(), b.detach().cpu()
+    return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
+
+
 def _cosine(inner: float, norms: tuple[float, float]) -> float:
     product = norms[0] * norms[1]
     return max(-1.0, min(1.0, inner / product)) if product > 0 else math.nan
 
 
-def _settings(
-    one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]
-) -> Iterator[tuple[str, str, Any, Any]]:
-    for file in dict.fromkeys([*one, *other]):
-        if file not in one or file not in other:
-            continue
-        for key in _keys(one[file], other[file]):
-            left, right = (_in_order(key, each[file].get(key)) for each in (one, other))
-            if left != right and (left or right):
-                yield file, key, left, right
+def _settings(one: Held, other: Held) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield what differs; a key that a file leaves out has its default."""
+    left, right = one.configs, other.configs
+    for file in [name for name in left if name in right]:
+        keys = dict.fromkeys([*left[file], *right[file]])
+        for key in [k for k in keys if k not in _IDLE]:
+            known = key in left[file] and key in right[file]
+            a, b = (_in_order(key, each[file].get(key)) for each in (left, right))
+            if a != b and (known or (one.on_disk and other.on_disk and (a or b))):
+                yield file, key, a, b
 
 
 def _in_order(key: str, value: Any) -> Any:
     """Sort names of modules, which PEFT keeps as a set and writes as they come."""
-    return sorted(value) if "modules" in key and isinstance(value, list) else value
-
-
-def _keys(*settings: Mapping[str, Any]) -> Iterable[str]:
-    return [k for k in dict.fromkeys(k for s in settings for k in s) if k not in _IDLE]
+    return (
+        sorted(value)
+        if ("target" in key or "modules" in key) and isinstance(value, list)
+        else value
+    )

@@ -36,7 +36,12 @@ def effects(
     """
     told = _Told(Grid.of(batch))
     merged = [each.name for each in carried if each.merged()]
-    with undisturbed(side(model, batch)), evaluating(model), WithoutDropout():
+    with (
+        undisturbed(side(model, batch)),
+        evaluating(model),
+        WithoutDropout(),
+        torch.compiler.set_stance("force_eager"),
+    ):
         with torch.no_grad(), told.listening(carried):
             on = _logits(model(**batch))
         plain = None

@@ -5,14 +5,17 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from ftlab.executions.listening import shared_name
+from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.carriers import adapter_names
+from ftlab.laboratory.quantisation import short, whole_weight
 from ftlab.records.errors import BadValueError
 
 CONFIGS = ("config.json", "adapter_config.json", "generation_config.json")
@@ -36,16 +39,29 @@ class Held:
     get
         Reads one.
     scalings
-        Of LoRA: the factor of each module's product.
+        Of LoRA: the factor of each module's product, and r.
     configs
         Settings by file.
+    own
+        Names of the adapter's tensors.
+    alone
+        Whether it holds an adapter without its base.
+    on_disk
+        Whether it is a folder: its settings are those that differ from defaults.
     """
 
     name: str
     shapes: dict[str, tuple[tuple[int, ...], str, int]]
     get: Callable[[str], torch.Tensor]
-    scalings: Callable[[str, int], float]
+    scalings: Callable[[str, int], tuple[float, int]]
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    alone: bool = False
+    on_disk: bool = False
+
+    def only_its_own(self) -> None:
+        """Leave the base's tensors out, to be held against an adapter's folder."""
+        self.shapes = {n: s for n, s in self.shapes.items() if n in self.own}
 
 
 def held_by(given: Any, stack: ExitStack) -> Held:
@@ -58,36 +74,78 @@ def held_by(given: Any, stack: ExitStack) -> Held:
     """
     if isinstance(given, str | Path):
         return _of_folder(Path(given), stack)
+    if not isinstance(given, torch.nn.Module):
+        msg = f"{given!r} is neither a folder nor a model; pass one of them."
+        raise BadValueError(msg)
     return _of_model(given)
 
 
 def _of_model(model: torch.nn.Module) -> Held:
     adapters = set(adapter_names(model))
     active = _active(model, adapters)
-    tensors: dict[str, torch.Tensor] = {}
-    scales: dict[str, float] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        if not (adapters - active) & set(name.split(".")):
-            tensors[_plain(name, adapters)] = parameter.detach()
+    read: dict[str, Callable[[], torch.Tensor]] = {}
+    shapes: dict[str, tuple[tuple[int, ...], str, int]] = {}
+    scales: dict[str, tuple[float, int]] = {}
+    own: set[str] = set()
     for path, module in model.named_modules():
-        scaling = getattr(module, "scaling", None)
-        found = scaling if isinstance(scaling, dict) else {}
-        scales |= {shared_name(path): float(found[n]) for n in found if n in active}
+        scaling: Any = getattr(module, "scaling", None)
+        for adapter in active & set(scaling if isinstance(scaling, dict) else ()):
+            rank = int(dict(getattr(module, "r", {})).get(adapter, 0))
+            scales[shared_name(path)] = float(scaling[adapter]), rank
+        for key, parameter in module.named_parameters(recurse=False):
+            name = f"{path}.{key}" if path else key
+            belongs = set(name.split(".")[-3:]) & adapters
+            if belongs - active or ".original_module." in name:
+                continue
+            plain = _plain(name, adapters)
+            own |= {plain} if belongs else set()
+            read[plain] = partial(_whole, module, key)
+            shapes[plain] = _shape(*_kind(parameter))
     return Held(
         type(model).__name__,
-        {name: _shape(t.shape, t.dtype, t.nbytes) for name, t in tensors.items()},
-        tensors.__getitem__,
-        lambda module, _: scales.get(module, 1.0),
+        shapes,
+        lambda name: read[name](),
+        lambda module, rank: scales.get(module, (1.0, rank)),
         _live_configs(model),
+        own,
     )
 
 
+def _whole(module: torch.nn.Module, key: str) -> torch.Tensor:
+    """Return a parameter, put together where it is kept in few bits."""
+    found = whole_weight(module) if key == "weight" else None
+    return getattr(module, key).detach() if found is None else found
+
+
+def _kind(parameter: Any) -> tuple[Any, str, int]:
+    """Return shape, dtype or code book, and bytes."""
+    state = getattr(parameter, "quant_state", None)
+    if state is not None:
+        return state.shape, state.quant_type, parameter.nbytes
+    return parameter.shape, short(parameter.dtype), parameter.nbytes
+
+
 def _active(model: Any, adapters: set[str]) -> set[str]:
-    """Return the adapters that a model uses: files hold one."""
-    active = getattr(model, "active_adapter", None)
-    if isinstance(active, str) and active in adapters:
-        return {active}
-    return set(active) & adapters if isinstance(active, list) else adapters
+    """Return the adapter that a model uses: files hold one.
+
+    Raises
+    ------
+    BadValueError
+        Several are active, or one is merged into the weights.
+    """
+    if is_merged(model):
+        msg = "an adapter is merged into this model; call unmerge_adapter() first."
+        raise BadValueError(msg)
+    layers = [m for m in model.modules() if hasattr(m, "merged_adapters")]
+    given = getattr(model, "active_adapter", None)
+    found = {each for layer in layers for each in layer.active_adapters} & adapters
+    if not found:
+        found = {given} if isinstance(given, str) else adapters
+    if len(found) > 1:
+        names = ", ".join(sorted(found))
+        msg = f"several adapters are active ({names}); choose one by set_adapter(name)."
+        raise BadValueError(msg)
+    return found
 
 
 def _of_folder(folder: Path, stack: ExitStack) -> Held:
@@ -97,7 +155,7 @@ def _of_folder(folder: Path, stack: ExitStack) -> Held:
     where: dict[str, tuple[Any, str]] = {}
     shapes = {}
     for file in files:
-        opened = stack.enter_context(safe_open(file, framework="pt"))
+        opened = stack.enter_context(_opened(file))
         for key in opened.keys():  # noqa: SIM118  safe_open is no dictionary
             name = _plain(key, set())
             where[name] = opened, key
@@ -105,16 +163,33 @@ def _of_folder(folder: Path, stack: ExitStack) -> Held:
             dtype = _DTYPES.get(part.get_dtype(), torch.uint8)
             shape = tuple(part.get_shape())
             count = int(torch.Size(shape).numel())
-            shapes[name] = _shape(shape, dtype, count * dtype.itemsize)
+            shapes[name] = _shape(shape, short(dtype), count * dtype.itemsize)
     configs = {name: _json(folder / name) for name in CONFIGS}
     adapter = configs["adapter_config.json"]
+    if any(".lora_" in name for name in shapes) and "lora_alpha" not in adapter:
+        msg = (
+            f"{str(folder)!r} holds a LoRA and no adapter_config.json that can be "
+            "read: its scaling is not known. Put the one beside it that was saved."
+        )
+        raise BadValueError(msg)
     return Held(
         folder.name,
         shapes,
         lambda name: where[name][0].get_tensor(where[name][1]),
         lambda module, rank: _scaling(adapter, module, rank),
         {name: each for name, each in configs.items() if each},
+        set(shapes) if adapter else set(),
+        alone=bool(adapter),
+        on_disk=True,
     )
+
+
+def _opened(file: Path) -> Any:
+    try:
+        return safe_open(file, framework="pt")
+    except (OSError, SafetensorError) as error:
+        msg = f"{str(file)!r} cannot be read: {error}."
+        raise BadValueError(msg) from error
 
 
 def _refusal(folder: Path) -> str:
@@ -136,16 +211,28 @@ def _refusal(folder: Path) -> str:
 def _plain(name: str, adapters: set[str]) -> str:
     """Leave out wrappers and the adapter's name, which files do not have."""
     parts = shared_name(name).split(".")
-    kept = [p for p in parts if p not in adapters and p != "base_layer"]
-    return ".".join(kept)
+    ends = len(parts) - 3
+    kept = [
+        part
+        for at, part in enumerate(parts)
+        if part not in ("base_layer", "modules_to_save")
+        and not (at >= ends and part in adapters and _holds_adapters(parts[at - 1]))
+    ]
+    return ".".join(kept).replace("magnitude_vector.weight", "magnitude_vector")
 
 
-def _scaling(config: Mapping[str, Any], module: str, rank: int) -> float:
-    """Return alpha / r, or alpha / sqrt(r), as PEFT takes it for a module."""
+def _holds_adapters(name: str) -> bool:
+    """Say whether a container is one of adapters, and not of layers by number."""
+    return name not in ("layers", "layer", "h", "blocks", "block", "experts")
+
+
+def _scaling(config: Mapping[str, Any], module: str, rank: int) -> tuple[float, int]:
+    """Return alpha / r, or alpha / sqrt(r), and r, as PEFT takes them for a module."""
     alpha = _of_pattern(config.get("alpha_pattern"), module, config.get("lora_alpha"))
-    if not alpha or not rank:
-        return 1.0
-    return float(alpha) / (rank**0.5 if config.get("use_rslora") else rank)
+    r = int(_of_pattern(config.get("rank_pattern"), module, config.get("r")) or rank)
+    if not alpha:
+        return 1.0, r
+    return float(alpha) / (r**0.5 if config.get("use_rslora") else r), r
 
 
 def _of_pattern(pattern: Any, module: str, default: Any) -> Any:
@@ -188,10 +275,8 @@ def _json(file: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _shape(
-    shape: Any, dtype: torch.dtype, count: int
-) -> tuple[tuple[int, ...], str, int]:
-    return tuple(shape), str(dtype).removeprefix("torch."), count
+def _shape(shape: Any, dtype: str, count: int) -> tuple[tuple[int, ...], str, int]:
+    return tuple(shape), dtype, count
 
 
 _DTYPES = {

@@ -43,12 +43,17 @@ def intruders(pair: LoraPair) -> int | None:
     Returns
     -------
     int or None
-        ``None`` where the base's weight is not to be had.
+        ``None`` where the base's weight is not to be had: it is on the meta device, an
+        adapter is merged into it, or it is not finite.
     """
+    if pair.adapter in pair.layer.merged_adapters:
+        return None
     weight = whole_weight(pair.base)
     if weight is None or weight.dim() != 2 or pair.a is None or pair.b is None:
         return None
     base = weight.float().cpu()
+    if not all(bool(each.isfinite().all()) for each in (base, pair.a, pair.b)):
+        return None
     if is_turned(pair.layer):
         base = base.T
     a, b = (each.float().cpu() for each in (pair.a, pair.b * pair.scaling))

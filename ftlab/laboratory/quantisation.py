@@ -1,13 +1,11 @@
 """What quantisation has made of each weight, one layer at a time."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.laboratory.held import held_by
 from ftlab.laboratory.places import place_of
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.records.quantisation import QuantisedLayer
@@ -23,27 +21,15 @@ _Read = tuple[dict[str, Any], Callable[[], torch.Tensor]]
 
 
 def quantised_layers(
-    model: torch.nn.Module, original: Any = None
-) -> tuple[QuantisedLayer, ...]:
+    model: torch.nn.Module, original: Original = lambda _: None
+) -> Iterator[QuantisedLayer]:
     """Measure all layers of few bits.
 
     Parameters
     ----------
     original
-        The model as it was, or its folder of safetensors.
+        Returns the weight of a name as it was, ``None`` where that is not known.
     """
-    with ExitStack() as stack:
-        held = None if original is None else held_by(original, stack)
-
-        def get(name: str) -> torch.Tensor | None:
-            if held is None or name not in held.shapes:
-                return None
-            return held.get(name)
-
-        return tuple(_found(model, get))
-
-
-def _found(model: torch.nn.Module, original: Original) -> Iterator[QuantisedLayer]:
     pairs = {id(pair.base): pair for pair in lora_pairs(model)}
     for path, module in model.named_modules():
         weight: Any = dict(module.named_parameters(recurse=False)).get("weight")
@@ -57,6 +43,9 @@ def _found(model: torch.nn.Module, original: Original) -> Iterator[QuantisedLaye
             continue
         facts, whole = found
         there = original(f"{name}.weight")
+        source = getattr(module, "source_cls", None)
+        if there is not None and getattr(source, "__name__", "") == "Conv1D":
+            there = there.T
         pair = pairs.get(id(module))
         errors: dict[str, Any] = {}
         if there is not None:
@@ -65,8 +54,8 @@ def _found(model: torch.nn.Module, original: Original) -> Iterator[QuantisedLaye
         yield QuantisedLayer(
             name=name,
             place=place_of(name),
-            storage=_short(weight.dtype),
-            compute="" if compute is None else _short(compute),
+            storage=short(weight.dtype),
+            compute="" if compute is None else short(compute),
             weights=facts.pop("count"),
             **facts,
             **errors,
@@ -189,5 +178,6 @@ def _blocks(values: torch.Tensor, block: int) -> torch.Tensor:
     return padded.view(-1, block).norm(dim=1)
 
 
-def _short(dtype: torch.dtype) -> str:
+def short(dtype: torch.dtype) -> str:
+    """Return the name of a dtype without ``torch.``."""
     return str(dtype).removeprefix("torch.")

@@ -31,6 +31,11 @@ def spectrum(a: torch.Tensor, b: torch.Tensor, scaling: float) -> Spectrum:
     scaling
         Factor of the product; its sign goes into the directions.
 
+    Returns
+    -------
+    Spectrum
+        All NaN where a factor is not finite.
+
     Examples
     --------
     >>> import torch
@@ -40,6 +45,9 @@ def spectrum(a: torch.Tensor, b: torch.Tensor, scaling: float) -> Spectrum:
     tensor([6., 2.], dtype=torch.float64)
     """
     wide_a, wide_b = (each.detach().cpu().double() for each in (a, b))
+    if not bool(wide_a.isfinite().all() and wide_b.isfinite().all()):
+        values = torch.full((a.shape[0],), torch.nan, dtype=torch.float64)
+        return Spectrum(values, torch.nan * wide_b, torch.nan * wide_a.T)
     q_in, r_in = torch.linalg.qr(wide_a.T)
     q_out, r_out = torch.linalg.qr(wide_b)
     left, values, right = torch.linalg.svd(scaling * (r_out @ r_in.T))

@@ -33,18 +33,25 @@ def truncated(
         There is no pair that is in use, the batch has no loss, or a rank is no whole
         number of 0 or more.
     """
-    wrong = [each for each in ranks if not isinstance(each, int) or each < 0]
+    wrong = [each for each in ranks if type(each) is not int or each < 0]
     pairs = [pair for pair in lora_pairs(model) if _in_use(pair)]
     largest = max((int(pair.parameters[0].shape[0]) for pair in pairs), default=0)
     if wrong or not pairs:
-        what = f"ranks has {wrong[0]!r}" if wrong else "no LoRA pair is active"
-        msg = f"{what}; pass whole numbers up to r, ranks=(1, 2, 4), of a LoRA in use."
+        what = "no LoRA pair is in use: there is none, or all are merged or off"
+        what = f"ranks has {wrong[0]!r}" if wrong else what
+        msg = f"{what}; pass whole numbers of a LoRA in use: ranks=(1, 2, 4)."
         raise BadValueError(msg)
-    chosen = sorted({min(each, largest) for each in ranks} | {largest}, reverse=True)
+    tried = {min(each, largest) for each in ranks}
+    chosen = sorted(tried | {0, largest}, reverse=True)
     parts = [spectrum(*pair.parameters, 1.0) for pair in pairs]
     energy = float(sum((part.values**2).sum() for part in parts)) or 1.0
     found = []
-    with undisturbed(side(model, batch)), evaluating(model), WithoutDropout():
+    with (
+        undisturbed(side(model, batch)),
+        evaluating(model),
+        WithoutDropout(),
+        torch.compiler.set_stance("force_eager"),
+    ):
         for rank in chosen:
             left = float(sum((part.values[:rank] ** 2).sum() for part in parts))
             with _cut(pairs, rank):

@@ -65,7 +65,7 @@ class AdaptedLayer:
         """Exponential of the entropy of the normalised singular values."""
         total = float(self.singular_values.sum())
         if not total > 0:
-            return 0.0 if self.singular_values.size else float("nan")
+            return total if self.singular_values.size else float("nan")
         shares = self.singular_values[self.singular_values > 0] / total
         return float(np.exp(-(shares * np.log(shares)).sum()))
 

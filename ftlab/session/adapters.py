@@ -1,12 +1,16 @@
 """`ftlab.adapters`: what a model's adapters are and do."""
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
+from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.anatomy import anatomy
+from ftlab.laboratory.held import held_by
 from ftlab.laboratory.quantisation import quantised_layers
 from ftlab.laboratory.truncation import truncated
 from ftlab.records.errors import BadValueError
+from ftlab.records.quantisation import QuantisedLayer
 from ftlab.session.given_models import batch_of, model_of, on_device
 from ftlab.views.adapters.anatomy import AdapterView
 from ftlab.views.adapters.quantisation import QuantisationView
@@ -18,7 +22,7 @@ def adapters(
     batch: Any = None,
     *,
     original: Any = None,
-    ranks: Iterable[int] = (),
+    ranks: Any = (),
     directions: int = 0,
 ) -> AdapterView:
     """Show what a model's adapters are, where they are, and what they change.
@@ -71,14 +75,17 @@ def adapters(
     chosen = model_of(model, "model")
     given = None if batch is None else on_device(batch_of(batch), chosen)
     found = anatomy(chosen, given, _count(directions))
-    bits = quantised_layers(chosen, original)
+    bits = _in_few_bits(chosen, original)
     if not found.layers and not bits:
         msg = (
             f"{type(chosen).__name__} has no adapter; wrap it in "
             "peft.get_peft_model(model, LoraConfig(...)), or pass the model that is."
         )
         raise BadValueError(msg)
-    asked = list(dict.fromkeys(ranks))
+    if not isinstance(ranks, Iterable) or isinstance(ranks, str):
+        msg = f"ranks={ranks!r}: pass several, such as ranks=(1, 2, 4)."
+        raise BadValueError(msg)
+    asked = list(ranks)
     if asked and given is None:
         msg = "ranks= needs a batch: adapters(model, batch, ranks=(0, 1, 2, 4))."
         raise BadValueError(msg)
@@ -95,3 +102,24 @@ def _count(directions: Any) -> int:
         return int(directions)
     msg = f"directions={directions!r}: it is a number of layers, such as directions=8."
     raise BadValueError(msg)
+
+
+def _in_few_bits(model: Any, original: Any) -> tuple[QuantisedLayer, ...]:
+    """Measure a base in few bits, beside what it was where that is given."""
+    if original is None:
+        return tuple(quantised_layers(model))
+    if is_merged(model):
+        msg = "an adapter is merged; call unmerge_adapter() before original= is given."
+        raise BadValueError(msg)
+    with ExitStack() as stack:
+        held = held_by(original, stack)
+        found = tuple(
+            quantised_layers(model, lambda n: held.get(n) if n in held.shapes else None)
+        )
+    if not any(each.relative >= 0 for each in found):
+        what = "the model has no layer in few bits"
+        if found:
+            what = f"original= has no {found[0].name}.weight of that shape"
+        msg = f"{what}; pass the base as it was before it was quantised."
+        raise BadValueError(msg)
+    return found

@@ -70,8 +70,13 @@ def compare(
     found = compared(one, other)
     if prompts and batch is None:
         batch = _batch_of(prompts, tokenizer)
-    difference = None if batch is None else diff(one, other, batch)
-    return ComparisonView(found, difference, _tokenizers(one, other))
+    difference, why = None, ""
+    if batch is not None:
+        try:
+            difference = diff(one, other, batch)
+        except (OSError, ValueError, RuntimeError) as error:  # the weights are compared
+            why = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+    return ComparisonView(found, difference, _tokenizers(one, other), why)
 
 
 def _side(given: Any, name: str) -> Any:
@@ -79,7 +84,8 @@ def _side(given: Any, name: str) -> Any:
 
 
 def _batch_of(prompts: Sequence[str], tokenizer: Any) -> Any:
-    if tokenizer is None or isinstance(prompts, str):
+    texts = not isinstance(prompts, str) and all(isinstance(t, str) for t in prompts)
+    if not callable(tokenizer) or not texts:
         msg = (
             f"prompts is {an(type(prompts).__name__)} and tokenizer "
             f"{an(type(tokenizer).__name__)}; pass compare(a, b, prompts=[text, ...], "

@@ -15,8 +15,10 @@ def without_adapters(model: Any) -> Iterator[bool]:
         for holder in held:
             module: Any = holder.module
             if hasattr(module, "disable_adapter"):
+                if "forward" not in vars(module):  # PEFT leaves one there for prompts
+                    stack.callback(vars(module).pop, "forward", None)
                 stack.enter_context(module.disable_adapter())
-            elif hasattr(module, "disable_adapters"):
+            elif getattr(module, "_hf_peft_config_loaded", False):
                 active = module.active_adapters()
                 module.disable_adapters()
                 stack.callback(module.set_adapter, active)

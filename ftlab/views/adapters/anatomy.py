@@ -103,7 +103,8 @@ class AdapterView(View["AdapterAnatomy"]):
     def _text(self, summary: AdapterAnatomy) -> str:
         lines = _lines(summary) if summary.settings else []
         if self.quantisation is not None:
-            lines += [("  " if lines else "") + self.quantisation.headline()]
+            said = repr(self.quantisation).split("\n")[:2]
+            lines += [("  " if lines else "") + said[0], f"  {said[1].strip()}"]
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
         return "\n".join(lines)
@@ -126,7 +127,7 @@ class AdapterView(View["AdapterAnatomy"]):
             x=0.01,
             ha="left",
         )
-        ranked = [each for each in summary.layers if each.singular_values.size]
+        ranked = [e for e in _in_use(summary.layers) if e.singular_values.size]
         shown = [each for each in summary.layers if np.isfinite(each.effect)]
         panels = [
             (shown or list(summary.layers), bool(shown), "effect"),
@@ -141,8 +142,12 @@ class AdapterView(View["AdapterAnatomy"]):
                 values = [each.effect for each in layers]
                 title = "what a layer returns is moved by"
             else:
-                values = [each.norm for each in layers]
-                title = "norm of the adapter's parameters (no batch was given)"
+                values = [_update_share(each) for each in layers]
+                title = "size of the update, of the weight's"
+                measured = any(np.isfinite(values))
+                if not measured:
+                    values = [each.norm for each in layers]
+                    title = "norm of the adapter's parameters"
             words = share_words if measured else number
             draw_heat(axis, [e.place for e in layers], values, title, words=words)
 
@@ -164,9 +169,10 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
     if np.isfinite(anatomy.moved):
         lines.append(
             f"  the next token's distribution moves by {number(anatomy.moved)} nats "
-            f"(mean KL), and another token is likeliest after {anatomy.turned:.0%}"
+            f"(mean KL); the likeliest one is another at {anatomy.turned:.0%}"
         )
-    ranked = [each for each in anatomy.layers if each.singular_values.any()]
+    lines += _ill(anatomy)
+    ranked = [e for e in _in_use(anatomy.layers) if e.singular_values.sum() > 0]
     if ranked:
         used = [each.rank_of(SHARE) / each.rank for each in ranked if each.rank]
         lines.append(
@@ -178,18 +184,55 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
     if strange:
         most = max(strange, key=lambda each: each.intruders)
         lines.append(
-            f"  of the ten largest directions, the base has not {most.intruders} at "
-            f"{most.place}, the most of {count(len(strange), 'layer')} looked at"
+            f"  {most.intruders} of the ten largest directions at {most.place} are "
+            f"new to the base, the most of {count(len(strange), 'layer')} looked at"
         )
-    lines += [f"  not measured: {note}" for note in anatomy.notes[:3]]
+    lines += [f"  note: {note}" for note in anatomy.notes[:3]]
     more = len(anatomy.notes) - 3
     return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _in_use(layers: Sequence[AdaptedLayer]) -> list[AdaptedLayer]:
+    """Return what is active, or all where nothing is."""
+    return [each for each in layers if each.state == "active"] or list(layers)
+
+
+def _update_share(each: AdaptedLayer) -> float:
+    if not each.singular_values.size or not each.weight > 0:
+        return float("nan")
+    return float(np.linalg.norm(each.singular_values)) / each.weight
+
+
+def _ill(anatomy: AdapterAnatomy) -> list[str]:
+    """Say which layers hold what cannot be right: NaN, or an update of 0."""
+    lines = []
+    infinite = [
+        each
+        for each in anatomy.layers
+        if each.singular_values.size and not np.isfinite(each.singular_values).all()
+    ]
+    if infinite:
+        lines.append(
+            f"  NaN or infinity in {count(len(infinite), 'layer')}, first at "
+            f"{infinite[0].place}"
+        )
+    low = [each for each in _in_use(anatomy.layers) if each.singular_values.size]
+    still = [each for each in low if not each.singular_values.any()]
+    if still:
+        lines.append(
+            f"  B A is 0 in {len(still)} of {count(len(low), 'layer')}: as before the "
+            "first step, they add nothing"
+        )
+    return lines
 
 
 def _effect_words(layers: Sequence[AdaptedLayer]) -> str:
     still = [each for each in layers if each.effect == 0]
     if len(still) == len(layers):
-        return "they change nothing: every layer returns what it returns without them"
+        return (
+            "they change nothing on this batch: every layer returns what it returns "
+            "without them"
+        )
     most = max(layers, key=lambda each: each.effect)
     median = float(np.median([each.effect for each in layers]))
     said = (

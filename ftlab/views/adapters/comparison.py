@@ -36,6 +36,8 @@ class ComparisonView(View["AdapterComparison"]):
         Where the two part when they are executed; ``None`` without a batch.
     tokenizers
         Parts in which the tokenizers beside them differ.
+    not_executed
+        Why the two could not be executed; ``""`` where they were, or were not asked to.
 
     Examples
     --------
@@ -54,17 +56,19 @@ class ComparisonView(View["AdapterComparison"]):
         comparison: AdapterComparison,
         difference: DifferenceView | None = None,
         tokenizers: tuple[str, ...] = (),
+        not_executed: str = "",
     ) -> None:
         super().__init__()
         self.comparison = comparison
         self.difference = difference
         self.tokenizers = tokenizers
+        self.not_executed = not_executed
 
     @property
     def different(self) -> tuple[ComparedModule, ...]:
         """Modules that are not equal, the most different first."""
         found = [each for each in self.comparison.modules if each.distance != 0]
-        return tuple(sorted(found, key=lambda each: -each.relative))
+        return tuple(sorted(found, key=_badness))
 
     @property
     def equal(self) -> bool:
@@ -107,28 +111,32 @@ class ComparisonView(View["AdapterComparison"]):
         lines = list(self._lines())
         if self.difference is not None:
             lines += ["executed: " + line for line in repr(self.difference).split("\n")]
+        if self.not_executed:
+            lines.append(f"not executed: {self.not_executed}")
         return "\n  ".join(lines)
 
     def _summed_up(self) -> str:
         apart, total = self.different, count(len(self.comparison.modules), "module")
         if self.equal:
             return f" are equal: {total}"
+        if not self.comparison.modules:
+            return " have no module in common"
         if not apart:
-            return f": {total}, with the same values in all"
+            return f": {total} in common, with the same values in all"
         verb, most = "differs" if len(apart) == 1 else "differ", apart[0]
-        return (
-            f": {len(apart)} of {total} {verb}, most {most.place}: "
-            f"by {share_words(most.relative)} of its size"
-        )
+        far = f"by {share_words(most.relative)} of its size"
+        if not np.isfinite(most.relative):
+            far = "NaN or infinity on one side"
+        return f": {len(apart)} of {total} {verb}, most {most.place}: {far}"
 
     def _lines(self) -> Iterator[str]:
         one, apart = self.comparison, self.different
         a, b = one.sides
         yield f"{a} and {b}" + self._summed_up()
-        updates = [each for each in apart if each.kind == "update" and min(each.norms)]
+        updates = [e for e in apart if e.kind == "update" and np.isfinite(e.cosine)]
         if updates:
             ratio = float(np.median([e.norms[1] / e.norms[0] for e in updates]))
-            cosine = float(np.nanmean([e.cosine for e in updates]))
+            cosine = float(np.mean([e.cosine for e in updates]))
             yield (
                 f"updates of {b} are {number(ratio)} x as large as those of {a} "
                 f"(median); mean cosine {number(cosine)}"
@@ -181,8 +189,18 @@ class ComparisonView(View["AdapterComparison"]):
         )
         angles = [float(np.degrees(np.arccos(each.cosine))) for each in shown]
         draw_heat(
-            right, places, angles, "angle between both", words=lambda v: f"{v:.0f}°"
+            right,
+            places,
+            angles,
+            "angle between both",
+            words=lambda v: f"{v:.0f}°",
+            most=90.0,
         )
+
+
+def _badness(each: ComparedModule) -> tuple[bool, float]:
+    finite = bool(np.isfinite(each.relative))
+    return finite, -each.relative if finite else 0.0
 
 
 def _some(names: tuple[str, ...] | list[str]) -> str:

@@ -35,8 +35,12 @@ def draw_heat(
     title: str,
     *,
     words: Callable[[float], str],
+    most: float = 0.0,
 ) -> None:
-    """Draw values by block and place; where there are few, they are written too."""
+    """Draw values by block and place; where there are few, they are written too.
+
+    ``most`` is the value of the last colour, the largest value if that is more.
+    """
     blocks = list(dict.fromkeys(_block(place)[0] for place in places))
     within = list(dict.fromkeys(_block(place)[1] for place in places))
     grid = np.full((len(blocks), len(within)), np.nan)
@@ -45,17 +49,21 @@ def draw_heat(
         at = blocks.index(row), within.index(column)
         grid[at] = np.nanmax([grid[at], value])
     finite = grid[np.isfinite(grid)]
-    axis.imshow(
+    image = axis.imshow(
         grid,
         aspect="auto",
         cmap="viridis",
         vmin=0,
-        vmax=max(float(finite.max()) if finite.size else 0.0, 1e-12),
+        vmax=max(most, float(finite.max()) if finite.size else 0.0, 1e-12),
     )
-    few = grid.size <= 12 * NAMED
+    few = grid.size <= 12 * NAMED and len(blocks) <= NAMED
+    if not few and finite.size:
+        bar = axis.figure.colorbar(image, ax=axis, format=lambda v, _: words(v))
+        bar.ax.tick_params(labelsize=7)
+    top = image.get_clim()[1]
     for (row, column), value in np.ndenumerate(grid):
         if few and np.isfinite(value):
-            dark = value < 0.6 * finite.max() or finite.max() == 0
+            dark = value < 0.6 * top
             axis.text(
                 column,
                 row,

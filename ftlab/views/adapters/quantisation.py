@@ -143,10 +143,10 @@ def _lines(layers: Sequence[QuantisedLayer]) -> list[str]:
         taken = [e.compensated for e in known if np.isfinite(e.compensated)]
         if taken:
             share = float(np.median(taken))
-            much = share_words(share) if share > 0 else "nothing"
-            lines.append(
-                f"the adapter takes away {much} of the error's square (median)"
-            )
+            said = f"the adapter makes up for {share_words(share)} of the squared error"
+            if share <= 0:
+                said = "the adapter makes up for none of the error"
+            lines.append(f"{said} (median)")
     far = [each for each in layers if each.outliers > 0]
     if far:
         most = max(far, key=lambda each: each.spread)

@@ -29,11 +29,12 @@ class RanksView(View["TruncatedRanks"]):
     >>> ranks = [(8, 1.0, 0.04), (2, 1.004, 0.03), (0, 2.0, 0.03)]
     >>> rows = [TruncatedRank(r, loss, s, 1.0) for r, loss, s in ranks]
     >>> RanksView(TruncatedRanks(tuple(rows), 0.03, 8))
-    rank 2 of 8 keeps the loss on this batch: 1 -> 1; 2 without the adapter
+    rank 2 of 8 keeps 99 % of what the adapter gains on this batch: loss 1 -> 1.004, \
+2 without it
       rank 8: loss 1, 40.0 ms
       rank 2: loss 1, 30.0 ms
       rank 0: loss 2, 30.0 ms
-      merged: 30.0 ms
+      the base alone, as merged: 30.0 ms
     """
 
     title = "Ranks"
@@ -47,7 +48,7 @@ class RanksView(View["TruncatedRanks"]):
         """The smallest rank that keeps 99 % of what the adapter gains on the batch."""
         whole, none = self.ranks.ranks[0], self.ranks.ranks[-1]
         gained = none.loss - whole.loss
-        if none.rank or not gained > 0:
+        if not gained > 0:
             return None
         close = [e for e in self.ranks.ranks if e.loss - whole.loss <= CLOSE * gained]
         return min(close, key=lambda each: each.rank)
@@ -57,19 +58,20 @@ class RanksView(View["TruncatedRanks"]):
         whole, none, enough = self.ranks.ranks[0], self.ranks.ranks[-1], self.enough
         if enough is None:
             return (
-                f"on this batch the adapter gains nothing: loss {number(whole.loss)}, "
-                f"{number(none.loss)} at rank {none.rank}"
+                f"on this batch the adapter gains nothing: loss {whole.loss:.5g}, "
+                f"{none.loss:.5g} without it"
             )
         if enough.rank == self.ranks.rank:
-            tried = [e for e in self.ranks.ranks if e.rank < enough.rank]
+            tried = next(e for e in self.ranks.ranks if e.rank < enough.rank)
             return (
-                f"no smaller rank keeps the loss on this batch: {number(whole.loss)}, "
-                f"{number(tried[0].loss)} at rank {tried[0].rank}"
+                f"no smaller rank tried keeps 99 % of what the adapter gains on this "
+                f"batch: rank {tried.rank} loses {number(tried.loss - whole.loss)} of "
+                f"{number(none.loss - whole.loss)}"
             )
         return (
-            f"rank {enough.rank} of {self.ranks.rank} keeps the loss on this batch: "
-            f"{number(whole.loss)} -> {number(enough.loss)}; {number(none.loss)} "
-            "without the adapter"
+            f"rank {enough.rank} of {self.ranks.rank} keeps 99 % of what the adapter "
+            f"gains on this batch: loss {whole.loss:.5g} -> {enough.loss:.5g}, "
+            f"{none.loss:.5g} without it"
         )
 
     def _stamp(self) -> Hashable:
@@ -91,7 +93,9 @@ class RanksView(View["TruncatedRanks"]):
             f"rank {e.rank}: loss {number(e.loss)}, {1e3 * e.seconds:.1f} ms"
             for e in summary.ranks
         ]
-        return "\n  ".join([*lines, f"merged: {1e3 * summary.plain:.1f} ms"])
+        return "\n  ".join(
+            [*lines, f"the base alone, as merged: {1e3 * summary.plain:.1f} ms"]
+        )
 
     def draw_on(self, figure: Figure | SubFigure, summary: TruncatedRanks) -> None:
         """Draw loss and time against rank."""
@@ -102,7 +106,12 @@ class RanksView(View["TruncatedRanks"]):
         took = [1e3 * each.seconds for each in summary.ranks]
         left.plot(ranks, losses, marker="o", color=SERIES[0])
         right.plot(ranks, took, marker="o", color=SERIES[1], label="beside the base")
-        right.axhline(1e3 * summary.plain, color=SERIES[2], ls="--", label="merged")
+        right.axhline(
+            1e3 * summary.plain,
+            color=SERIES[2],
+            ls="--",
+            label="the base alone, as merged",
+        )
         right.set_ylim(bottom=0)
         right.legend(fontsize=7)
         for axis, title in ((left, "loss"), (right, "forward, ms")):

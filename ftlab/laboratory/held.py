@@ -94,7 +94,7 @@ def _of_model(model: torch.nn.Module) -> Held:
             scales[shared_name(path)] = float(scaling[adapter]), rank
         for key, parameter in module.named_parameters(recurse=False):
             name = f"{path}.{key}" if path else key
-            belongs = set(name.split(".")[-3:]) & adapters
+            belongs = set(_named(name.split("."), adapters).values())
             if belongs - active or ".original_module." in name:
                 continue
             plain = _plain(name, adapters)
@@ -211,19 +211,34 @@ def _refusal(folder: Path) -> str:
 def _plain(name: str, adapters: set[str]) -> str:
     """Leave out wrappers and the adapter's name, which files do not have."""
     parts = shared_name(name).split(".")
-    ends = len(parts) - 3
+    named = _named(parts, adapters)
     kept = [
         part
         for at, part in enumerate(parts)
-        if part not in ("base_layer", "modules_to_save")
-        and not (at >= ends and part in adapters and _holds_adapters(parts[at - 1]))
+        if at not in named and part not in ("base_layer", "modules_to_save")
     ]
     return ".".join(kept).replace("magnitude_vector.weight", "magnitude_vector")
 
 
-def _holds_adapters(name: str) -> bool:
-    """Say whether a container is one of adapters, and not of layers by number."""
-    return name not in ("layers", "layer", "h", "blocks", "block", "experts")
+def _named(parts: list[str], adapters: set[str]) -> dict[int, str]:
+    """Return where the name of an adapter stands in a parameter's name.
+
+    Adapters may be called like layers, by numbers: their names stand at the end, or
+    behind ``modules_to_save``.
+    """
+    return {
+        at: part
+        for at, part in enumerate(parts)
+        if part in adapters
+        and at
+        and (
+            parts[at - 1] == "modules_to_save"
+            or (at >= len(parts) - 2 and parts[at - 1] not in _NUMBERED)
+        )
+    }
+
+
+_NUMBERED = frozenset({"layers", "layer", "h", "blocks", "block", "experts"})
 
 
 def _scaling(config: Mapping[str, Any], module: str, rank: int) -> tuple[float, int]:

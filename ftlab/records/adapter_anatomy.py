@@ -95,7 +95,7 @@ class AdapterAnatomy:
     turned
         Share of tokens after which another token is the likeliest.
     notes
-        What could not be measured, and why.
+        What could not be measured, and why, and what to keep in mind.
     """
 
     layers: tuple[AdaptedLayer, ...]

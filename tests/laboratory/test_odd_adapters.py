@@ -85,10 +85,11 @@ def test_adapters_that_are_called_like_layers() -> None:
     model = get_peft_model(model, LoraConfig(target_modules=["q_proj"]), "0")
     model.add_adapter("1", LoraConfig(target_modules=["q_proj"]))
     other = copy.deepcopy(model)
-    other.base_model.model.model.layers[1].mlp.up_proj.weight.data += 1
-    assert [e.place for e in ftlab.compare(model, other).different] == [
-        "layers.1.mlp.up"
-    ]
+    block = other.base_model.model.model.layers[1]
+    block.mlp.up_proj.weight.data += 1
+    block.input_layernorm.weight.data += 1
+    found = {each.place for each in ftlab.compare(model, other).different}
+    assert found == {"layers.1.mlp.up", "layers.1.attention.pre.norm"}
 
 
 def test_several_active_or_merged_adapters_are_refused() -> None:

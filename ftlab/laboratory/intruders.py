@@ -8,7 +8,6 @@ forgetting lies in them; ten and one half are what PEFT 0.21 takes to take them 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -23,7 +22,7 @@ WHOLE = 2048
 LARGEST = 512
 """Of a larger base, so many of its largest: a direction that is like none of these was
 small in it, if it was there at all."""
-_SPARE, _ROUNDS = 16, 4
+_ROUNDS = 4
 
 
 def spread_over(pairs: Sequence[LoraPair], count: int) -> list[LoraPair]:
@@ -37,8 +36,8 @@ def spread_over(pairs: Sequence[LoraPair], count: int) -> list[LoraPair]:
 def intruders(pair: LoraPair) -> int | None:
     """Count the intruders among the largest directions of one layer's output.
 
-    Neither B A nor the sum is put together: the sum is applied to a few vectors at a
-    time (Halko et al. 2011, randomised range finder).
+    Neither B A nor the sum is put together. A base beyond `WHOLE` is applied to a few
+    hundred vectors at a time (Halko et al. 2011, randomised subspace iteration).
 
     Returns
     -------
@@ -57,27 +56,71 @@ def intruders(pair: LoraPair) -> int | None:
     if is_turned(pair.layer):
         base = base.T
     a, b = (each.float().cpu() for each in (pair.a, pair.b * pair.scaling))
-    mine = _largest(
-        lambda x: base @ x + b @ (a @ x),
-        lambda y: base.T @ y + a.T @ (b.T @ y),
-        base.shape,
-        TOP,
-    )
     if min(base.shape) <= WHOLE:
-        theirs = torch.linalg.svd(base, full_matrices=False).U
+        theirs, mine = _left(base), _left(base, a, b)[:, :TOP]
     else:
-        theirs = _largest(lambda x: base @ x, lambda y: base.T @ y, base.shape, LARGEST)
+        start = torch.randn(base.shape[1], LARGEST, generator=_seeded())
+        theirs = _refined(base, base @ start, LARGEST)
+        mine = _refined(base, torch.cat((theirs, b), 1), TOP, a, b)
     alike = (theirs.T @ mine).abs().amax(0)
     return int((alike < LIKE).sum())
 
 
-def _largest(apply: Any, back: Any, shape: Sequence[int], count: int) -> torch.Tensor:
-    """Return the output directions of the largest singular values, as columns."""
-    wanted = min(count, *shape)
-    drawn = torch.Generator().manual_seed(0)
-    start = torch.randn(shape[1], min(wanted + _SPARE, *shape), generator=drawn)
-    found = torch.linalg.qr(apply(start)).Q
+def _seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def _left(
+    base: torch.Tensor, a: torch.Tensor | None = None, b: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the left singular vectors of W, or of W + B A, the largest first.
+
+    From the Gram matrix of the shorter side, to which B A adds products with W.
+    """
+    wide = base.double()
+    none = wide.new_zeros(1, 1)
+    down, up = (none if each is None else each.double() for each in (a, b))
+    rows, columns = wide.shape
+    if rows <= columns:
+        gram = wide @ wide.T
+        if a is not None:
+            cross = wide @ down.T @ up.T
+            gram = gram + cross + cross.T + up @ (down @ down.T) @ up.T
+        return torch.linalg.eigh(gram).eigenvectors.flip(1).float()
+    gram = wide.T @ wide
+    if a is not None:
+        cross = wide.T @ up @ down
+        gram = gram + cross + cross.T + down.T @ (up.T @ up) @ down
+    right = torch.linalg.eigh(gram).eigenvectors.flip(1)
+    left = wide @ right
+    if a is not None:
+        left = left + up @ (down @ right)
+    return torch.nn.functional.normalize(left, dim=0).float()
+
+
+def _refined(
+    base: torch.Tensor,
+    start: torch.Tensor,
+    count: int,
+    a: torch.Tensor | None = None,
+    b: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the largest left singular vectors within a space that is iterated.
+
+    Both sides begin with the base's, so that what the update leaves alone is the same.
+    """
+    found = torch.linalg.qr(start).Q
     for _ in range(_ROUNDS):
-        found = torch.linalg.qr(apply(torch.linalg.qr(back(found)).Q)).Q
-    left = torch.linalg.svd(back(found).T, full_matrices=False).U
-    return (found @ left)[:, :wanted]
+        back = base.T @ found
+        if a is not None and b is not None:
+            back = back + a.T @ (b.T @ found)
+        right = torch.linalg.qr(back).Q
+        found = base @ right
+        if a is not None and b is not None:
+            found = found + b @ (a @ right)
+        found = torch.linalg.qr(found).Q
+    back = base.T @ found
+    if a is not None and b is not None:
+        back = back + a.T @ (b.T @ found)
+    left = torch.linalg.svd(back.T, full_matrices=False).U
+    return (found @ left)[:, :count]

@@ -80,3 +80,16 @@ def test_as_many_layers_as_asked_for_are_looked_at() -> None:
 def test_what_is_no_number_of_layers_is_refused(given: Any) -> None:
     with pytest.raises(BadValueError, match="directions=8"):
         ftlab.adapters(lora(), directions=given)
+
+
+@pytest.mark.parametrize("whole", [2048, 16])
+def test_a_fresh_adapter_has_none_on_a_base_of_many_alike_directions(
+    monkeypatch: pytest.MonkeyPatch, whole: int
+) -> None:
+    monkeypatch.setattr(counting, "WHOLE", whole)
+    monkeypatch.setattr(counting, "LARGEST", 64)
+    torch.manual_seed(0)
+    base = torch.nn.Sequential(torch.nn.Linear(300, 512, bias=False))
+    model = get_peft_model(base, LoraConfig(target_modules=["0"]))
+    (pair,) = lora_pairs(model)
+    assert intruders(pair) == 0

@@ -13,6 +13,7 @@ from ftlab.executions.captures import Captured
 from ftlab.executions.side import NotApplicableError, Side
 from ftlab.executions.tokens import Meeting
 from ftlab.executions.wide import Wide
+from ftlab.probes.quantisation.four_bit import never_packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +198,7 @@ def _in_mode(model: torch.nn.Module, train: bool) -> Iterator[None]:
     before = [(module, module.training) for module in model.modules()]
     model.train(train)
     try:
-        # bitsandbytes packs 4-bit weights at the first evaluation on a CPU, for good
-        with _set(model, "support_avx512bf16_for_cpu", False):
+        with never_packed(model):
             yield
     finally:
         for module, was in before:

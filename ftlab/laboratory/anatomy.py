@@ -11,8 +11,9 @@ from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import effects
 from ftlab.laboratory.intruders import intruders, spread_over
 from ftlab.laboratory.places import place_of
+from ftlab.laboratory.quantisation import short
 from ftlab.laboratory.spectra import spectrum
-from ftlab.probes.adapter.adapter_tree import holders
+from ftlab.probes.adapter.adapter_tree import holders, method_of
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs, pairs_of_layer
 from ftlab.probes.tensors.base_norm import base_norm
 from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
@@ -53,35 +54,37 @@ def anatomy(
         for pair in spread_over(pairs, directions)
         if directions
     }
+    configs = {n: c for each in holders(model) for n, c in each.configs.items()}
     layers = [
-        layer for each in carried for layer in _layers(each, model, found, strange)
+        layer
+        for each in carried
+        for layer in _layers(each, model, configs, found, strange)
     ]
-    held = holders(model)
     return AdapterAnatomy(
         tuple(layers),
-        {name: _settings(c) for each in held for name, c in each.configs.items()},
+        {name: _settings(config) for name, config in configs.items()},
         _shared(carried),
         moved,
         turned,
-        (*notes, *_starts(model)),
+        (*notes, *_starts(configs)),
     )
 
 
-def _starts(model: torch.nn.Module) -> Iterator[str]:
+def _starts(configs: Mapping[str, Any]) -> Iterator[str]:
     """Say where an adapter's start has taken a part of the base for itself."""
-    for holder in holders(model):
-        for name, config in holder.configs.items():
-            start = str(getattr(config, "init_lora_weights", "")).lower()
-            if start.startswith(("pissa", "olora", "corda", "loftq")):
-                yield (
-                    f"{name} started as {start}: without it the base is what that left "
-                    "of the pretrained weights, and effects are measured from there"
-                )
+    for name, config in configs.items():
+        start = str(getattr(config, "init_lora_weights", "")).lower()
+        if start.startswith(("pissa", "olora", "corda", "loftq")):
+            yield (
+                f"{name} started as {start}: without it the base is what that left of "
+                "the pretrained weights, and effects are measured from there"
+            )
 
 
 def _layers(
     carrier: Carrier,
     model: torch.nn.Module,
+    configs: Mapping[str, Any],
     effect: Mapping[str, float],
     strange: Mapping[tuple[int, str], int | None],
 ) -> Iterable[AdaptedLayer]:
@@ -93,10 +96,10 @@ def _layers(
             carrier.name,
             "prompt" if carrier.inner is None else place_of(carrier.name, siblings),
             adapter,
-            _method(model, carrier, adapter),
+            _method(configs, carrier, adapter),
             sum(each.numel() for each in parameters),
             sum(each.numel() for each in parameters if each.requires_grad),
-            ", ".join(sorted({_short(each.dtype) for each in parameters})),
+            ", ".join(sorted({short(each.dtype) for each in parameters})),
             _norm(parameters),
             state,
             effect.get(carrier.name, float("nan")) if state == "active" else _NONE,
@@ -138,20 +141,14 @@ def _norm(parameters: Sequence[torch.nn.Parameter]) -> float:
     return float(np.sqrt(sum(float(each) ** 2 for each in norms)))
 
 
-def _method(model: torch.nn.Module, carrier: Carrier, adapter: str) -> str:
+def _method(configs: Mapping[str, Any], carrier: Carrier, adapter: str) -> str:
     if hasattr(carrier.module, "original_module"):
         return "saved whole"
-    kinds = {
-        name: str(getattr(config.peft_type, "value", config.peft_type))
-        for each in holders(model)
-        for name, config in each.configs.items()
-    }
-    return kinds.get(adapter, type(carrier.module).__name__)
+    return method_of(configs.get(adapter)) or type(carrier.module).__name__
 
 
 def _settings(config: Any) -> str:
-    kind = str(getattr(config.peft_type, "value", config.peft_type))
-    words = [kind]
+    words = [method_of(config)]
     for name, said in SETTINGS:
         value = getattr(config, name, None)
         if value and not callable(value):
@@ -175,7 +172,3 @@ def _siblings(model: torch.nn.Module, name: str) -> frozenset[str]:
     names = (shared_name(each) for each, _ in model.named_modules())
     within = (n.removeprefix(around) for n in names if n.startswith(around))
     return frozenset(n for n in within if "." not in n)
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -59,13 +59,11 @@ def carriers(model: torch.nn.Module) -> Iterator[Carrier]:
     have the adapter's name in theirs: so PEFT names them in every method.
     """
     names = adapter_names(model)
-    inners: set[int] = set()
     for path, module in model.named_modules():
         inner = _inner(module)
         if inner is None:
             continue
-        own = inner.parameters() if isinstance(inner, torch.nn.Module) else ()
-        inners = {id(parameter) for parameter in own}
+        inners = {id(parameter) for parameter in inner.parameters()}
         found = _by_adapter(module, names, inners)
         if found:
             yield Carrier(shared_name(path), module, inner, found)

@@ -10,7 +10,7 @@ import torch
 
 from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import WithoutDropout, loss_of, undisturbed
-from ftlab.laboratory.spectra import spectrum
+from ftlab.laboratory.spectra import Spectrum, spectrum
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.errors import BadValueError
@@ -54,7 +54,7 @@ def truncated(
     ):
         for rank in chosen:
             left = float(sum((part.values[:rank] ** 2).sum() for part in parts))
-            with _cut(pairs, rank):
+            with _cut(pairs, parts, rank):
                 loss, seconds = _measured(model, batch)
             found.append(TruncatedRank(rank, loss, seconds, left / energy))
         with without_adapters(model):
@@ -70,14 +70,15 @@ def _in_use(pair: LoraPair) -> bool:
 
 
 @contextlib.contextmanager
-def _cut(pairs: Sequence[LoraPair], rank: int) -> Iterator[None]:
+def _cut(
+    pairs: Sequence[LoraPair], parts: Sequence[Spectrum], rank: int
+) -> Iterator[None]:
     """Let the pairs have their largest directions alone, as factors of that rank."""
     with contextlib.ExitStack() as stack:
-        for pair in pairs:
+        for pair, part in zip(pairs, parts, strict=True):
             down, up = pair.parameters
             if rank >= down.shape[0]:
                 continue
-            part = spectrum(down, up, 1.0)
             half = part.values[:rank].sqrt()
             a = (part.right[:, :rank] * half).T
             b = part.left[:, :rank] * half

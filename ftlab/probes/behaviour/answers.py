@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.probes.attention.undisturbed import undisturbed
 from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.quantisation.four_bit import never_packed
 from ftlab.probes.schedule import Turn
 from ftlab.probes.subject import Subject
 from ftlab.records import replaying
@@ -88,14 +90,17 @@ class Answers(Probe):
 
     def _without(self, model: Any) -> list[dict[str, Any]]:
         """Return the base's answers; of a frozen one they are asked for once."""
-        if self._plain is None:
-            merged = any(attribute_of(m, "merged", False) for m in model.modules())
-            self._plain = []
-            if not merged:  # PEFT unmerges for good what is switched off
-                with without_adapters(model) as off:
-                    if off:
-                        self._plain = [self._answer(model, p) for p in self._prompts]
-        return self._plain
+        if self._plain is not None:
+            return self._plain
+        if any(attribute_of(m, "merged", False) is True for m in model.modules()):
+            return []  # PEFT unmerges for good what is switched off
+        with without_adapters(model) as off:
+            found = [self._answer(model, p) for p in self._prompts] if off else []
+        adapters = {name for each in holders(model) for name in each.configs}
+        trained = (n for n, p in model.named_parameters() if p.requires_grad)
+        if all(adapters & set(name.split(".")) for name in trained):
+            self._plain = found
+        return found
 
     def _answer(self, model: Any, prompt: Prompt) -> dict[str, Any]:
         given = self._ids(prompt)
@@ -145,20 +150,13 @@ def repetition(tokens: Sequence[int]) -> float:
 @contextlib.contextmanager
 def _asked(model: torch.nn.Module) -> Iterator[None]:
     """Put a model into evaluation, to be asked, and leave it as it was."""
-    packing = "support_avx512bf16_for_cpu"
-    # bitsandbytes packs 4-bit weights at the first evaluation on a CPU, for good
-    held = [(m, vars(m)[packing]) for m in model.modules() if packing in vars(m)]
     config = attribute_of(model, "generation_config")
     before = dict(vars(config)) if config is not None else {}
-    with replaying.marked(), undisturbed(model):
+    with replaying.marked(), undisturbed(model), never_packed(model):
         model.eval()
         try:
-            for module, _ in held:
-                setattr(module, packing, False)
             yield
         finally:
-            for module, was in held:
-                setattr(module, packing, was)
             if config is not None:
                 vars(config).clear()
                 vars(config).update(before)

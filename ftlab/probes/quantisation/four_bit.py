@@ -6,6 +6,7 @@ reads the packed bytes as if they were not. ``state_dict`` unpacks them with the
 of other blocks where a row has more than one block.
 """
 
+import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
@@ -117,3 +118,20 @@ def can_be_packed(module: Any) -> bool:
     """Tell whether a forward in eval mode would pack this layer's weight."""
     on = attribute_of(module, "support_avx512bf16_for_cpu", False)
     return bool(on) and attribute_of(module, "weight").device.type == "cpu"
+
+
+@contextlib.contextmanager
+def never_packed(model: torch.nn.Module) -> Iterator[None]:
+    """Keep bitsandbytes from packing 4-bit weights at a first evaluation on a CPU.
+
+    It does so for good, and they no longer train.
+    """
+    name = "support_avx512bf16_for_cpu"
+    held = [(m, vars(m)[name]) for m in model.modules() if name in vars(m)]
+    try:
+        for module, _ in held:
+            setattr(module, name, False)
+        yield
+    finally:
+        for module, was in held:
+            setattr(module, name, was)

@@ -130,6 +130,16 @@ def test_the_budget_makes_them_rarer_and_their_cost_is_told() -> None:
     assert watch.run.meta["measured"]["answers"]["ms"] > 0
 
 
+def test_a_base_that_is_trained_too_is_asked_again() -> None:
+    words = tokenizer()
+    model = adapted()
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("original_module" not in name)
+    asked = {"prompts": [CHAT[:1]], "prompt_interval": 20, "budget": None}
+    watch, _, _ = trained(model, words, 41, **asked)
+    assert watch.samples.table().plain.nunique() > 1
+
+
 def test_a_full_fine_tune_has_no_answers_without_its_adapter() -> None:
     words = tokenizer()
     torch.manual_seed(0)

@@ -65,8 +65,11 @@ class Answers(Probe):
         self._tokenizer, self._plain = subject.tokenizer, None
         return ()
 
-    def after_update(self, moment: Moment) -> Iterable[Reading]:
-        """Answer all prompts, with the adapter and without."""
+    def before_update(self, moment: Moment) -> Iterable[Reading]:
+        """Answer all prompts, with the adapter and without: once for each step.
+
+        At step 0 nothing has been trained yet.
+        """
         if self._tokenizer is None:
             self.rests = True
             says = "prompts are not answered: no tokenizer is known; pass tokenizer="

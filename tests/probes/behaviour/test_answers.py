@@ -140,6 +140,21 @@ def test_a_base_that_is_trained_too_is_asked_again() -> None:
     assert watch.samples.table().plain.nunique() > 1
 
 
+def test_two_optimizers_make_one_step() -> None:
+    words = tokenizer()
+    model = adapted()
+    weights = [p for p in model.parameters() if p.requires_grad]
+    pair = [torch.optim.SGD(part, 0.1) for part in (weights[:3], weights[3:])]
+    asked = {"prompts": [PROMPT], "tokenizer": words, "budget": None}
+    with ftlab.watch(model, pair, prompt_interval=1, **asked) as watch:
+        for _ in range(2):
+            model(**rows(words)).loss.backward()
+            for each in pair:
+                each.step()
+                each.zero_grad()
+    assert watch.samples.table().step.tolist() == [0, 1]
+
+
 def test_a_full_fine_tune_has_no_answers_without_its_adapter() -> None:
     words = tokenizer()
     torch.manual_seed(0)

@@ -8,6 +8,7 @@ import torch
 
 from ftlab.executions.pairs import evaluating
 from ftlab.executions.stations import ends_of, innermost
+from ftlab.probes.behaviour.greedy import greedy, parted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +38,10 @@ def answered(
 
 
 def _answer(model: Any, prompt: Sequence[int], tokens: int) -> Answer:
-    ids = torch.tensor([list(prompt)], device=next(model.parameters()).device)
-    made = model.generate(
-        input_ids=ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=tokens,
-        do_sample=False,
-        num_beams=1,
-        pad_token_id=0,
-        temperature=None,
-        top_p=None,
-        top_k=None,
-    )
-    new = tuple(made[0, len(prompt) :].tolist())
+    new = tuple(greedy(model, prompt, tokens))
     return Answer(new, bool(new) and new[-1] in ends_of(model))
 
 
 def first_other(one: Answer, other: Answer) -> int:
     """Return at which token two answers part, -1 if they do not."""
-    for at, (a, b) in enumerate(zip(one.tokens, other.tokens, strict=False)):
-        if a != b:
-            return at
-    shorter = min(len(one.tokens), len(other.tokens))
-    return -1 if len(one.tokens) == len(other.tokens) else shorter
+    return parted(one.tokens, other.tokens)

@@ -14,6 +14,7 @@ import torch
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.probes.attention.undisturbed import undisturbed
+from ftlab.probes.behaviour.greedy import greedy, parted
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.quantisation.four_bit import never_packed
 from ftlab.probes.schedule import Turn
@@ -85,7 +86,7 @@ class Answers(Probe):
             plain = self._without(model)
         for answer, base in zip(answers, plain, strict=False):
             answer["plain"] = base["text"]
-            answer["parted"] = _parted(answer["tokens"], base["tokens"])
+            answer["parted"] = parted(answer["tokens"], base["tokens"])
         seconds = time.perf_counter() - began
         detail = {"answers": answers, "seconds": seconds}
         says = f"{len(answers)} prompts answered in {seconds:.2f} s"
@@ -107,19 +108,8 @@ class Answers(Probe):
 
     def _answer(self, model: Any, prompt: Prompt) -> dict[str, Any]:
         given = self._ids(prompt)
-        ids = torch.tensor([given], device=next(model.parameters()).device)
-        made = model.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=self._tokens,
-            do_sample=False,
-            num_beams=1,
-            pad_token_id=getattr(self._tokenizer, "pad_token_id", None) or 0,
-            temperature=None,
-            top_p=None,
-            top_k=None,
-        )
-        new = made[0, len(given) :].tolist()
+        pad = getattr(self._tokenizer, "pad_token_id", None) or 0
+        new = greedy(model, given, self._tokens, pad)
         return {
             "prompt": prompt if isinstance(prompt, str) else prompt[-1]["content"],
             "text": self._tokenizer.decode(new),
@@ -173,11 +163,3 @@ def _ends_of(model: Any) -> set[int]:
     config = attribute_of(model, "generation_config")
     end = getattr(config, "eos_token_id", None)
     return set(end if isinstance(end, list) else [end]) - {None}
-
-
-def _parted(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the first token at which two answers part, -1 where they do not."""
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at
-    return -1 if len(one) == len(other) else min(len(one), len(other))

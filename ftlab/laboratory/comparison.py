@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from ftlab.laboratory.held import Held, held_by
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import spectrum
 from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
+from ftlab.records.places import place_of
 
 PAIRS = (("lora_A.weight", "lora_B.weight"), ("lora_embedding_A", "lora_embedding_B"))
 EXACT = 1e-12

@@ -12,9 +12,9 @@ from peft import LoraConfig, get_peft_model
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, gpt2, llama, lora
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import spectrum
 from ftlab.records.errors import BadValueError
+from ftlab.records.places import place_of
 
 
 def noisy(model: Any, scale: float = 0.1) -> Any:

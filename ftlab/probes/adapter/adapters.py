@@ -9,7 +9,16 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
-from ftlab.probes.adapter.spectrum import cosine, effective_rank, gram, pack, unpack
+from ftlab.probes.adapter.spectrum import (
+    cosine,
+    effective_rank,
+    energy_beyond,
+    gram,
+    pack,
+    rank_of,
+    singular_values,
+    unpack,
+)
 from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
@@ -26,6 +35,8 @@ LARGE_RANK = 64
 """Above this rank the spectrum, cubic in the rank, is taken less often."""
 LARGE_RANK_INTERVAL = 8
 """How many measurements of a large pair share one spectrum."""
+CUTS = tuple(2**power for power in range(10))
+"""Ranks beyond which the energy is told, of those below r."""
 
 
 class Adapters(Probe):
@@ -50,6 +61,11 @@ class Adapters(Probe):
         ),
         Column("scaling", "1", "Factor that B A is multiplied with."),
         Column("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+        Column("rank_90", "1", "Directions that hold 90 % of B A's energy."),
+        *(
+            Column(f"beyond_{cut}", "1", f"Share of B A's energy beyond rank {cut}.")
+            for cut in CUTS
+        ),
     )
 
     def __init__(self, interval: int = 16) -> None:
@@ -173,7 +189,11 @@ class _Layout:
                 unpack(part.reshape(count, -1), self.r)
                 for part in np.split(flat[known:], 2)
             )
-            table["effective_rank"] = effective_rank(a_grams, b_grams)
+            singular = singular_values(a_grams, b_grams)
+            table["effective_rank"] = effective_rank(singular)
+            table["rank_90"] = rank_of(singular, 0.9)
+            for cut in (each for each in CUTS if each < self.r):
+                table[f"beyond_{cut}"] = energy_beyond(singular, cut)
         values = {name: column.astype(np.float32) for name, column in table.items()}
         yield Block(Adapters.table, self.step, self.ids, values)
 

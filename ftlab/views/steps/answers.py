@@ -80,10 +80,10 @@ class AnswersView(View["tuple[Answer, ...]"]):
 
     def headline(self) -> str:
         """Say how the latest answers ended."""
-        return _headline(self.summary)
+        return _headline(self.summary) if self.summary else ""
 
     def _stamp(self) -> Hashable:
-        return self._run.version
+        return id(self._run), sum(each.kind == "answers" for each in self._run.events)
 
     def _adopt(self, run: Run) -> None:
         self._run = run

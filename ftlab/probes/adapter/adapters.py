@@ -1,6 +1,5 @@
 """Measures of LoRA pairs: norms of A, B and scaling x B A, ratio, effective rank."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -8,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.adapter.lora_pairs import LoraPair, is_rslora, lora_pairs
 from ftlab.probes.adapter.spectrum import (
     cosine,
     effective_rank,
@@ -213,7 +212,7 @@ def _meta(
         "r": int(layer.r.get(adapter, 0)),
         "alpha": float(layer.lora_alpha.get(adapter, 0)),
         "scaling": pair.scaling,
-        "use_rslora": _is_rslora(pair),
+        "use_rslora": is_rslora(pair),
         "use_dora": pair.magnitude is not None,
         "quantized": is_quantized(pair.base),
         "active": adapter in layer.active_adapters and not layer.disable_adapters,
@@ -222,13 +221,3 @@ def _meta(
     if pair.reason:
         meta |= {"measured": False, "reason": pair.reason}
     return meta
-
-
-def _is_rslora(pair: LoraPair) -> bool:
-    flags = attribute_of(pair.layer, "use_rslora")
-    if flags is not None:
-        return bool(flags.get(pair.adapter, False))
-    # Older PEFT (0.17) keeps the flag in its config only; the scaling gives it away.
-    r, alpha = pair.layer.r.get(pair.adapter, 0), pair.layer.lora_alpha
-    by_root = alpha.get(pair.adapter, 0) / math.sqrt(max(r, 1))
-    return r > 1 and math.isclose(pair.scaling, by_root)

@@ -69,18 +69,17 @@ def test_a_layer_keeps_its_latest_measurement():
 def test_the_record_of_a_training_is_that_of_the_full_product():
     model = lora()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    watch = ftlab.watch(model, optimizer)
     products = {}
-    for batch in batches()[:3]:
-        products = {
-            name: layer.get_delta_weight("default").detach().double()
-            for name, layer in model.named_modules()
-            if hasattr(layer, "lora_A")
-        }
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    watch.stop()
+    with ftlab.watch(model, optimizer) as watch:
+        for batch in batches()[:3]:
+            products = {
+                name: layer.get_delta_weight("default").detach().double()
+                for name, layer in model.named_modules()
+                if hasattr(layer, "lora_A")
+            }
+            model(**batch).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
     found = spectra_of(watch.run)
     assert found.steps[-1] == 2
     for column, pair in enumerate(found.pairs):

@@ -74,7 +74,7 @@ def test_divergence_and_end_are_those_of_plain_forwards() -> None:
     words = tokenizer()
     model = adapted()
     asked = {"prompts": [CHAT[:1]], "prompt_interval": 20, "budget": None}
-    watch, _, _ = trained(model, words, 20, **asked)
+    trained(model, words, 20, **asked)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(weights, lr=1e-6)
     with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:

@@ -96,6 +96,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("effective_rank", "1", "exp of the entropy of the singular values of B A."),
         ("scaling", "1", "The adapter's factor: alpha / r, or alpha / sqrt(r)."),
         ("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+        ("together_l2", "1", "Frobenius norm of the sum of all active updates."),
         ("rank_90", "1", "Directions that hold 90 % of B A's energy."),
         *(
             (f"beyond_{2**power}", "1", f"Share of the energy beyond rank {2**power}.")

@@ -18,6 +18,7 @@ from ftlab.probes.adapter.spectrum import (
     singular_values,
     unpack,
 )
+from ftlab.probes.adapter.together import together
 from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
@@ -60,6 +61,7 @@ class Adapters(Probe):
         ),
         Column("scaling", "1", "Factor that B A is multiplied with."),
         Column("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+        Column("together_l2", "1", "Frobenius norm of the sum of all active updates."),
         Column("rank_90", "1", "Directions that hold 90 % of B A's energy."),
         *(
             Column(f"beyond_{cut}", "1", f"Share of B A's energy beyond rank {cut}.")
@@ -79,17 +81,20 @@ class Adapters(Probe):
         rows = {id(p): i for i, p in enumerate(moment.tensors.parameters)}
         groups: dict[tuple[Any, ...], list[tuple[LoraPair, int]]] = {}
         pairs = list(lora_pairs(model))
-        layers = self._layers_of(model, pairs)
+        layers, summed = self._layers_of(model, pairs), together(pairs)
         for pair in pairs:
             meta = _meta(pair, rows, moment.tensors.ids)
             layer = layers[pair.name]
             row = moment.name(self.table, pair.name, "adapter", meta, layer=layer)
             if pair.a is not None and pair.b is not None:
-                groups.setdefault(self._group_key(pair), []).append((pair, row))
+                key = (*self._group_key(pair), pair.name in summed)
+                groups.setdefault(key, []).append((pair, row))
         if moment.step != self._step:
             self._step, self._measured = moment.step, self._measured + 1
         whole = self._measured % LARGE_RANK_INTERVAL == 0
-        return [self._read(moment.step, group, whole) for group in groups.values()]
+        return [
+            self._read(moment.step, group, whole, summed) for group in groups.values()
+        ]
 
     def _layers_of(
         self, model: torch.nn.Module, pairs: list[LoraPair]
@@ -126,7 +131,11 @@ class Adapters(Probe):
         return norm
 
     def _read(
-        self, step: int, group: list[tuple[LoraPair, int]], whole: bool
+        self,
+        step: int,
+        group: list[tuple[LoraPair, int]],
+        whole: bool,
+        summed: dict[str, torch.Tensor],
     ) -> Reading:
         """Queue the work for one stack of pairs."""
         pairs = [pair for pair, _ in group]
@@ -144,6 +153,9 @@ class Adapters(Probe):
         magnitudes = [p.magnitude for p in pairs if p.magnitude is not None]
         if layout.add("magnitude_l2", magnitudes):
             parts.append(torch.stack([float32_norm(vector) for vector in magnitudes]))
+        sums = [summed[pair.name] for pair in pairs if pair.name in summed]
+        if layout.add("together_l2", sums):
+            parts.append(torch.stack(sums).float())
         if spectrum:
             parts += [pack(a_grams).flatten(), pack(b_grams).flatten()]
         device = a_norms.device

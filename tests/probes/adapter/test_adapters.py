@@ -324,3 +324,22 @@ def test_measuring_changes_neither_weights_nor_random_state():
     assert torch.equal(state, torch.get_rng_state())
     for name, parameter in model.named_parameters():
         assert torch.equal(parameter, before[name])
+
+
+def test_the_sum_of_active_adapters_is_measured():
+    model = trained_like(tiny_lora())
+    model.add_adapter("other", LoraConfig(r=3, target_modules=["q_proj"]))
+    trained_like(model, seed=4)
+    assert not any("together_l2" in row for row in measure(model)[0].values())
+    model.base_model.set_adapter(["default", "other"])
+    rows, _ = measure(model)
+    for path, layer in layers(model):
+        names = [name for name in ("default", "other") if name in layer.lora_A]
+        total = sum(layer.get_delta_weight(name).detach().double() for name in names)
+        for name in names:
+            row = rows[f"{path} [{name}]"]
+            if len(names) == 1:
+                assert "together_l2" not in row
+            else:
+                norm = torch.linalg.matrix_norm(total).item()
+                assert row["together_l2"] == pytest.approx(norm, rel=1e-5)

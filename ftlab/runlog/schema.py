@@ -92,6 +92,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("b_l2", "1", "L2 norm of lora_B."),
         ("ba_l2", "1", "Frobenius norm of scaling x B A."),
         ("base_l2", "1", "Frobenius norm of the base weight."),
+        ("base_error", "1", "Expected share of it that 4 bits have lost."),
         ("ratio", "1", "ba_l2 / base_l2."),
         ("effective_rank", "1", "exp of the entropy of the singular values of B A."),
         ("scaling", "1", "The adapter's factor: alpha / r, or alpha / sqrt(r)."),

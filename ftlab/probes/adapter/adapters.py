@@ -23,6 +23,7 @@ from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.tensors.base_norm import (
+    base_error,
     base_norm,
     base_weight,
     float32_norm,
@@ -53,6 +54,7 @@ class Adapters(Probe):
         Column("b_l2", "1", "Frobenius norm of B."),
         Column("ba_l2", "1", "Frobenius norm of scaling x B A."),
         Column("base_l2", "1", "Frobenius norm of the weight under the adapter."),
+        Column("base_error", "1", "Expected share of it that 4 bits have lost."),
         Column("ratio", "1", "ba_l2 / base_l2."),
         Column(
             "effective_rank",
@@ -71,7 +73,7 @@ class Adapters(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
-        self._base_norms: dict[str, tuple[tuple[Any, ...], torch.Tensor]] = {}
+        self._bases: dict[str, tuple[tuple[Any, ...], dict[str, torch.Tensor]]] = {}
         self._layers: dict[str, str] = {}
         self._step, self._measured = -1, -1
 
@@ -110,25 +112,30 @@ class Adapters(Probe):
     def _group_key(self, pair: LoraPair) -> tuple[Any, ...]:
         """Pairs of one key are measured together and have the same columns."""
         down, up = pair.parameters
-        has_base = self._base_norm(pair) is not None
         shapes = (pair.a.shape if pair.a is not None else (), up.shape)
         magnitude = None if pair.magnitude is None else pair.magnitude.device
-        return (*shapes, down.dtype, up.dtype, down.device, has_base, magnitude)
+        base = tuple(self._base(pair))
+        return (*shapes, down.dtype, up.dtype, down.device, base, magnitude)
 
-    def _base_norm(self, pair: LoraPair) -> torch.Tensor | None:
+    def _base(self, pair: LoraPair) -> dict[str, torch.Tensor]:
+        """Return the norm of a base's weight, and its error if it is in 4 bits."""
         weight = base_weight(pair.base)
         if weight is None:
-            return None
+            return {}
         merged = tuple(attribute_of(pair.layer, "merged_adapters", ()))
         key = (weight.data_ptr(), tuple(weight.shape), merged)
-        known = self._base_norms.get(pair.module)
+        known = self._bases.get(pair.module)
         if known is not None and known[0] == key and not weight.requires_grad:
             return known[1]
-        norm = base_norm(pair.base)
-        if norm is not None:
-            norm = norm.to(pair.parameters[0].device, non_blocking=True)
-            self._base_norms[pair.module] = (key, norm)
-        return norm
+        values = {"base_l2": base_norm(pair.base), "base_error": base_error(pair.base)}
+        device = pair.parameters[0].device
+        found = {
+            name: value.to(device, non_blocking=True)
+            for name, value in values.items()
+            if value is not None
+        }
+        self._bases[pair.module] = (key, found)
+        return found
 
     def _read(
         self,
@@ -147,9 +154,11 @@ class Adapters(Probe):
         b_norms, b_grams = gram(ups.mT)
         parts = [a_norms.float(), b_norms.float(), cosine(a_grams, b_grams).float()]
         layout = _Layout(step, group, r if spectrum else 0)
-        norms = [self._base_norm(pair) for pair in pairs]
-        if layout.add("base_l2", known := [n for n in norms if n is not None]):
-            parts.append(torch.stack(known))
+        bases = [self._base(pair) for pair in pairs]
+        for name in ("base_l2", "base_error"):
+            known = [each[name] for each in bases if name in each]
+            if layout.add(name, known):
+                parts.append(torch.stack(known))
         magnitudes = [p.magnitude for p in pairs if p.magnitude is not None]
         if layout.add("magnitude_l2", magnitudes):
             parts.append(torch.stack([float32_norm(vector) for vector in magnitudes]))

@@ -1,0 +1,315 @@
+"""Hot swapping, executed: what each operation takes, and whether it changes outputs.
+
+Each adapter is first put on the model alone; what it answers there is what it must
+answer ever after, whatever is loaded, activated or deleted beside it.
+"""
+
+import hashlib
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import torch
+
+from ftlab.executions.listening import Listener, Listening, Place
+from ftlab.executions.nested import changed
+from ftlab.executions.pairs import evaluating, side
+from ftlab.executions.side import undisturbed
+from ftlab.laboratory.bank import Bank
+from ftlab.laboratory.mounting import Mounted
+from ftlab.laboratory.places import place_of
+from ftlab.records.adapter_swap import Requests, Swap, Swapped
+from ftlab.records.errors import BadValueError
+
+PASSES = 200
+"""Requests without a call, by which the cost of routing is measured."""
+BASE = "the base"
+
+
+def swapped(
+    model: torch.nn.Module,
+    adapters: Mapping[str, Any],
+    batch: Mapping[str, Any],
+    rounds: int,
+    requests: tuple[int, int],
+) -> Swapped:
+    """Load, activate, switch off, switch on and delete adapters; the model stays.
+
+    Parameters
+    ----------
+    model
+        A PeftModel, or a base without adapters.
+    adapters
+        Folders or PeftModels by the names that they get.
+    batch
+        What the model is called with.
+    rounds
+        How often all of them are loaded and deleted; times are medians.
+    requests
+        How many are then sent through a bank, and by how many threads.
+    """
+    with (
+        undisturbed(side(model, batch)),
+        evaluating(model),
+        torch.no_grad(),
+        torch.compiler.set_stance("force_eager"),
+    ):
+        found = answer(model, batch).marks
+        with Mounted(model) as mounted:
+            trial = _Trial(mounted, batch)
+            for name, source in adapters.items():
+                trial.alone(name, source)
+            for _ in range(rounds):
+                trial.together(adapters)
+            left = _live_bytes(mounted.model) - trial.nbytes
+        restored = answer(model, batch).marks == found
+        sent = _sent(model, adapters, batch, requests, trial.known)
+    return Swapped(
+        tuple(trial.swaps()),
+        rounds,
+        statistics.median(trial.plain),
+        tuple(trial.alike()),
+        left,
+        restored,
+        sent,
+    )
+
+
+class Answer(NamedTuple):
+    """What a model answers: a digest of its output, and the seconds it took."""
+
+    marks: str
+    seconds: float
+
+
+def answer(model: Any, batch: Mapping[str, Any]) -> Answer:
+    """Call a model, and take a digest of all that it returns."""
+    with torch.no_grad():
+        _wait()
+        began = time.perf_counter()
+        output = model(**batch)
+        _wait()
+        took = time.perf_counter() - began
+    return Answer(_digest(output), took)
+
+
+def _digest(output: Any) -> str:
+    """Take a digest of the bits of all tensors in what a model returns."""
+    found = hashlib.blake2b(digest_size=16)
+
+    def add(_path: str, tensor: torch.Tensor) -> torch.Tensor:
+        bits = tensor.detach().contiguous().cpu().flatten().view(torch.uint8)
+        found.update(bits.numpy().data)
+        return tensor
+
+    changed(dict(output) if isinstance(output, Mapping) else output, add)
+    return found.hexdigest()
+
+
+class _Marks(Listener):
+    """Keeps a digest of what each module returns."""
+
+    def __init__(self) -> None:
+        self.found: dict[Place, str] = {}
+
+    def value(self, place: Place, tensor: torch.Tensor, *, again: bool) -> torch.Tensor:
+        if place.kind == "out":
+            self.found[place] = _digest(tensor)
+        return tensor
+
+
+class _Known(NamedTuple):
+    """What must be answered from now on, and what modules return on the way."""
+
+    marks: str
+    places: dict[Place, str]
+
+
+class _Trial:
+    """Does one operation after the other, and holds each answer against what is known.
+
+    Answers are known by the name of the adapter, that of the base by ``None``.
+    """
+
+    def __init__(self, mounted: Mounted, batch: Mapping[str, Any]) -> None:
+        self.known: dict[str | None, _Known] = {}
+        self.plain: list[float] = []
+        self.nbytes = _live_bytes(mounted.model)
+        self._mounted = mounted
+        self._batch = batch
+        self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+        self._parted: dict[tuple[str, str], list[str]] = defaultdict(list)
+        mounted.off()
+        self._learn(None)
+        mounted.on()
+        self._idle = " and ".join(mounted.own) or None
+        if self._idle:
+            mounted.activate(mounted.own)
+            self._learn(self._idle)
+
+    def alone(self, name: str, source: Any) -> None:
+        """See what an adapter answers while no other one of the given is there."""
+        self._mounted.load(name, source)
+        self._mounted.activate(name)
+        self._learn(name)
+        self._mounted.delete(name)
+
+    def together(self, adapters: Mapping[str, Any]) -> None:
+        """Do all operations with all adapters, which are there together."""
+        mounted, active = self._mounted, self._idle
+        for name, source in adapters.items():
+            # PEFT activates the first adapter of a model by itself
+            then = active if mounted.names else name
+            self._do("load", name, partial(mounted.load, name, source), then)
+            self._do("activate", name, partial(mounted.activate, name), name)
+            self._do("off", name, mounted.off, None)
+            self._do("on", name, mounted.on, name)
+            active = name
+        names = list(adapters)
+        for at, name in enumerate(names):
+            self._do("activate", name, partial(mounted.activate, name), name)
+            rest: str | None = next(iter(names[at + 1 :]), self._idle)
+            if rest is not None:
+                mounted.activate(mounted.own if rest == self._idle else rest)
+            self._do("delete", name, partial(mounted.delete, name), rest)
+
+    def swaps(self) -> Iterator[Swap]:
+        """Yield what the operations took, and how often an answer was another one."""
+        for (operation, name), took in self._took.items():
+            seconds, first, second, nbytes, cuda = map(statistics.median, zip(*took))
+            parted = self._parted[operation, name]
+            yield Swap(
+                operation,
+                name,
+                seconds,
+                first,
+                second,
+                int(nbytes),
+                int(cuda),
+                2 * len(took),
+                len(parted),
+                next(iter(parted), ""),
+            )
+
+    def alike(self) -> Iterator[tuple[str, str]]:
+        """Yield pairs of adapters of which the answers are the same."""
+        for (a, one), (b, other) in combinations(self.known.items(), 2):
+            if one.marks == other.marks:
+                yield a or BASE, b or BASE
+
+    def _do(
+        self, operation: str, name: str, act: Callable[[], None], then: str | None
+    ) -> None:
+        """Time an operation, after which the model must answer as ``then`` does."""
+        grown = -_live_bytes(self._mounted.model), -_allocated()
+        began = time.perf_counter()
+        act()
+        _wait()
+        took = time.perf_counter() - began
+        model, known = self._mounted.model, self.known[then]
+        grown = grown[0] + _live_bytes(model), grown[1] + _allocated()
+        answers = [answer(model, self._batch) for _ in range(2)]
+        seconds = [each.seconds for each in answers]
+        self._took[operation, name].append((took, *seconds, *grown))
+        for each in answers:
+            if each.marks != known.marks:
+                self._parted[operation, name].append(self._where(known))
+        if then is None:
+            self.plain.append(seconds[1])
+
+    def _learn(self, name: str | None) -> None:
+        """Keep what the model answers now.
+
+        Raises
+        ------
+        BadValueError
+            It answers something else when it is asked again.
+        """
+        model = self._mounted.model
+        found = answer(model, self._batch).marks
+        self.known[name] = _Known(found, self._places())
+        if answer(model, self._batch).marks != found:
+            msg = (
+                f"{type(model).__name__} does not answer this batch twice alike, bit "
+                "for bit; call torch.use_deterministic_algorithms(True) before."
+            )
+            raise BadValueError(msg)
+
+    def _places(self) -> dict[Place, str]:
+        marks = _Marks()
+        with Listening(self._mounted.model, marks):
+            self._mounted.model(**self._batch)
+        return marks.found
+
+    def _where(self, known: _Known) -> str:
+        """Name the first place that returns something else than it should."""
+        found = self._places()
+        apart = (p for p, m in known.places.items() if found.get(p, m) != m)
+        first = next(apart, None)
+        return "the output" if first is None else place_of(first.module)
+
+
+def _live_bytes(model: torch.nn.Module) -> int:
+    """Count the bytes behind parameters and buffers, each once."""
+    tensors = [*model.parameters(), *model.buffers()]
+    held = [t.untyped_storage() for t in tensors if not t.is_meta]
+    return sum({each.data_ptr(): each.nbytes() for each in held}.values())
+
+
+def _allocated() -> int:
+    return torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def _sent(
+    model: torch.nn.Module,
+    adapters: Mapping[str, Any],
+    batch: Mapping[str, Any],
+    requests: tuple[int, int],
+    known: Mapping[str | None, _Known],
+) -> Requests | None:
+    """Send requests to all adapters in turn, from several threads at once."""
+    count, threads = requests
+    if not count:
+        return None
+    with closing(Bank(model)) as bank:
+        for name, source in adapters.items():
+            bank.load(name, source)
+        asked = [(None, *adapters)[at % (len(adapters) + 1)] for at in range(count)]
+        pool = ThreadPoolExecutor(threads)
+        try:
+            ask = partial(_asked, bank, batch)
+            answers = list(pool.map(ask, asked))
+        finally:
+            pool.shutdown(cancel_futures=True)
+        arms = bank.counted()
+        routing = _routing(bank)
+    pairs = [(known[n].marks, each) for n, each in zip(asked, answers, strict=True)]
+    strange = [each for right, each in pairs if each != right]
+    others = {each.marks for each in known.values()}
+    wrong = sum(each in others for each in strange)
+    return Requests(arms, threads, len(strange), wrong, routing)
+
+
+def _asked(bank: Bank, batch: Mapping[str, Any], name: str | None) -> str:
+    found: str = bank.answer(name, lambda model: answer(model, batch).marks)
+    return found
+
+
+def _routing(bank: Bank) -> float:
+    took = []
+    for _ in range(PASSES):
+        began = time.perf_counter()
+        bank.answer(None, lambda _: None)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)

@@ -1,0 +1,68 @@
+"""`ftlab.AdapterBank`: requests of several threads to adapters on one live model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ftlab.laboratory.bank import Bank
+from ftlab.session.given_models import model_of
+from ftlab.views.adapters.bank import BankView
+
+
+class AdapterBank(Bank):
+    """Adapters on one live model; each request gets the one it asks for, and no other.
+
+    Requests to the same adapter run together. One to another adapter waits until those
+    are answered, and then has its own activated; at most 16 later ones pass it by.
+    Loading and deleting wait for all. In the place of an adapter's name a request may
+    have a key, such as a user's name: shares say how many of all keys each adapter
+    answers, and a hash of the key decides, in every process alike. The model is in
+    evaluation mode, without gradients, until `close` puts it back as it was, or the
+    ``with`` block ends.
+
+    Parameters
+    ----------
+    model
+        A PeftModel, or a model without adapters, or a trainer of one.
+    shares
+        Numbers by adapter that add up to 1; ``None`` as a name is the base alone.
+    salt
+        Makes the arms of one experiment independent of those of another.
+
+    Raises
+    ------
+    BadValueError
+        Something else was passed; later: an adapter that is not loaded, or does not
+        fit.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> from ftlab.faults.builders.tiny import batches, llama, lora
+    >>> batch = batches()[0]
+    >>> with ftlab.AdapterBank(llama(), {"math": 0.9, None: 0.1}) as bank:
+    ...     bank.load("math", lora(llama()))
+    ...     arms = [bank.route(f"user {number}") for number in range(1000)]
+    ...     logits = bank(batch, adapter="math").logits
+    ...     same = bank(batch, key="user 7").logits
+    >>> arms.count("math"), bank.route("user 7") == arms[7]
+    (907, True)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        shares: Mapping[str | None, float] | None = None,
+        *,
+        salt: str = "",
+    ) -> None:
+        super().__init__(model_of(model, "model"), shares, salt)
+        self.summary = BankView(self.counted)
+
+    def __enter__(self) -> "AdapterBank":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self.summary)

@@ -74,6 +74,7 @@ class Mounted:
         self.model: Any = model
         self.loaded: list[str] = []
         self.own = _active(model) if self.live else ()
+        self._named = getattr(model, "active_adapter", None)
 
     def __enter__(self) -> "Mounted":
         if self.live and hasattr(self.model.base_model, "enable_adapter_layers"):
@@ -165,10 +166,11 @@ class Mounted:
         """Let an adapter work, and no other; several of a tuner where it had them."""
         self.on()
         chosen = [names] if isinstance(names, str) else list(names)
-        one = len(chosen) == 1
-        (self.model if one else self.model.base_model).set_adapter(
-            chosen[0] if one else chosen
-        )
+        if len(chosen) == 1:
+            self.model.set_adapter(chosen[0])
+        else:  # which the PeftModel is not told
+            self.model.base_model.set_adapter(chosen)
+            self.model.active_adapter = self._named
 
     def off(self) -> None:
         """Switch all adapters off."""

@@ -144,7 +144,10 @@ class _Trial:
         self._mounted = mounted
         self._batch = batch
         self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
-        self._parted: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._parted: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(
+            list
+        )
+        self._done = 0
         mounted.off()
         self._learn(None)
         mounted.on()
@@ -194,7 +197,7 @@ class _Trial:
                 int(cuda),
                 2 * len(took),
                 len(parted),
-                next(iter(parted), ""),
+                *(parted or [("", -1)])[0],
             )
 
     def alike(self) -> Iterator[tuple[str, str]]:
@@ -219,7 +222,8 @@ class _Trial:
         self._took[operation, name].append((took, *seconds, *grown))
         for each in answers:
             if each.marks != known.marks:
-                self._parted[operation, name].append(self._where(known))
+                self._parted[operation, name].append((self._where(known), self._done))
+        self._done += 1
         if then is None:
             self.plain.append(seconds[1])
 

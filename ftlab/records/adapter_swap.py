@@ -26,6 +26,8 @@ class Swap:
         it was not that, bit for bit.
     where
         First place whose output was another one; ``""`` where none was.
+    since
+        Number of the operation, of all, after which that was first so; -1 for none.
     """
 
     operation: str
@@ -38,6 +40,7 @@ class Swap:
     checks: int = 0
     unequal: int = 0
     where: str = ""
+    since: int = -1
 
 
 @dataclass(frozen=True, slots=True)

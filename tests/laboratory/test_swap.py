@@ -24,6 +24,7 @@ from ftlab.records.errors import BadValueError
 
 CAUSAL = {"task_type": "CAUSAL_LM"}
 PROJECTIONS = {**CAUSAL, "target_modules": ["q_proj", "v_proj"]}
+NAMES = ("math", "chat", "code", "poem")
 METHODS: dict[str, Callable[[], Any]] = {
     "lora": lambda: LoraConfig(**PROJECTIONS),
     "dora": lambda: LoraConfig(**PROJECTIONS, use_dora=True),
@@ -50,7 +51,7 @@ def stored(folder: Path, method: str = "lora", count: int = 2) -> dict[str, Path
     """Write adapters of that method into folders."""
     found = {}
     for at in range(count):
-        name = "abcdefgh"[at]
+        name = NAMES[at]
         drawn(method, at + 1).save_pretrained(folder / name)
         found[name] = folder / name
     return found
@@ -83,8 +84,8 @@ def test_every_method_is_swapped_and_the_model_stays(
     assert state(model) == before
     assert view.swapped.alike == ()
     done = [(each.operation, each.adapter) for each in view.swapped.swaps]
-    assert done[:4] == [("load", "a"), ("activate", "a"), ("off", "a"), ("on", "a")]
-    assert done[-2:] == [("delete", "a"), ("delete", "b")]
+    assert done[:4] == [("load", "math"), ("activate", "math"), ("off", "math"), ("on", "math")]
+    assert done[-2:] == [("delete", "math"), ("delete", "chat")]
     assert all(each.checks >= 4 for each in view.swapped.swaps)
 
 
@@ -92,7 +93,7 @@ def test_memory_is_that_of_the_adapters_parameters(tmp_path: Path) -> None:
     own = [p.nbytes for p in drawn("lora", 1).parameters() if p.requires_grad]
     view = ftlab.swap(llama(), stored(tmp_path), batches()[0], rounds=1, requests=0)
     found = {(e.operation, e.adapter): e for e in view.swapped.swaps}
-    for name in "ab":
+    for name in NAMES[:2]:
         assert found["load", name].nbytes == sum(own)
         assert found["delete", name].nbytes == -sum(own)
         assert found["activate", name].nbytes == found["off", name].nbytes == 0
@@ -103,7 +104,7 @@ def test_memory_is_that_of_the_adapters_parameters(tmp_path: Path) -> None:
 
 def test_a_base_in_four_bits_is_swapped_on(tmp_path: Path) -> None:
     llama(hidden_size=128).save_pretrained(tmp_path / "base")
-    for seed, name in enumerate("ab"):
+    for seed, name in enumerate(NAMES[:2]):
         made = drawn("lora", seed, llama(hidden_size=128))
         made.save_pretrained(tmp_path / name)
     config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
@@ -111,17 +112,17 @@ def test_a_base_in_four_bits_is_swapped_on(tmp_path: Path) -> None:
         tmp_path / "base", quantization_config=config
     )
     before = state(model)
-    folders = {name: tmp_path / name for name in "ab"}
+    folders = {name: tmp_path / name for name in NAMES[:2]}
     view = ftlab.swap(model, folders, batches()[0], rounds=1, requests=9)
     assert view.equal, repr(view)
     assert state(model) == before
 
 
 def test_the_adapter_of_a_live_model_is_taken_and_it_stays_too() -> None:
-    source = drawn("lora", 1)
+    base, source = llama(), drawn("lora", 1)
     config = copy.deepcopy(source.peft_config["default"].to_dict())
     before = state(source)
-    view = ftlab.swap(llama(), {"a": source}, batches()[0], rounds=1, requests=0)
+    view = ftlab.swap(base, {"math": source}, batches()[0], rounds=1, requests=0)
     assert view.equal
     assert view.swapped.alike == ()
     assert state(source) == before
@@ -138,17 +139,20 @@ def test_an_operation_that_changes_another_adapter_is_named(
     def careless(layer: Any, name: str) -> None:
         plain(layer, name)
         for other, part in layer.lora_B.items():
-            if name == "a" and other == "b" and part.out_features == 32:
+            if name == "math" and other == "chat" and part.out_features == 64:
                 part.weight.data.mul_(2)
 
     monkeypatch.setattr(LoraLayer, "delete_adapter", careless)
     view = ftlab.swap(model, folders, batches()[0], rounds=1, requests=0)
     assert not view.equal
-    assert view.headline().startswith(
-        "after delete of a the model does not answer as it must: first at layers.0.atten"
+    assert view.headline() == (
+        "after delete of math the model does not answer as it must: first at "
+        "layers.0.attention.q.lora_B.chat (2 of 2 checks); 4 of 24 in all"
     )
-    (parted,) = (each for each in view.swapped.swaps if each.unequal)
-    assert (parted.operation, parted.adapter, parted.unequal) == ("delete", "a", 2)
+    parted = [each for each in view.swapped.swaps if each.unequal]
+    found = [(each.operation, each.adapter, each.unequal) for each in parted]
+    assert found == [("activate", "chat", 2), ("delete", "math", 2)]
+    assert parted[0].since > parted[1].since  # it was activated once more, behind that
 
 
 def test_an_operation_that_changes_the_base_is_named(
@@ -163,7 +167,7 @@ def test_an_operation_that_changes_the_base_is_named(
 
     monkeypatch.setattr(PeftModel, "load_adapter", careless)
     view = ftlab.swap(llama(), folders, batches()[0], rounds=1, requests=0)
-    assert "after load of a" in view.headline()
+    assert "after load of math" in view.headline()
     assert "first at layers.1.mlp.up " in view.headline()
     assert not view.swapped.restored
 
@@ -216,17 +220,17 @@ def test_several_active_adapters_and_switched_off_ones_stay_so(tmp_path: Path) -
 
 
 def test_adapters_that_answer_alike_are_told(tmp_path: Path) -> None:
-    twins = {"a": lora(llama()), "b": lora(llama())}
+    twins = {"math": lora(llama()), "chat": lora(llama())}
     view = ftlab.swap(llama(), twins, batches()[0], rounds=1, requests=0)
     assert view.equal
-    pairs = {("the base", "a"), ("the base", "b"), ("a", "b")}
+    pairs = {("the base", "math"), ("the base", "chat"), ("math", "chat")}
     assert set(view.swapped.alike) == pairs
-    assert "note: the base and a answer this batch alike" in repr(view)
+    assert "note: the base and math answer this batch alike" in repr(view)
 
 
 def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     lora(llama(num_hidden_layers=4)).save_pretrained(tmp_path / "deep")
-    lora(llama(hidden_size=64)).save_pretrained(tmp_path / "wide")
+    lora(llama(hidden_size=128)).save_pretrained(tmp_path / "wide")
     drawn("ia3", 1).save_pretrained(tmp_path / "ia3")
     model = drawn("lora", 9)
     before = state(model)
@@ -237,25 +241,25 @@ def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -
         ("none", "holds no adapter_config.json"),
     ):
         with pytest.raises(BadValueError, match=f"(?s){words}"):
-            ftlab.swap(model, {"a": tmp_path / name}, batches()[0])
+            ftlab.swap(model, {"math": tmp_path / name}, batches()[0])
         assert state(model) == before
     short = lora(llama(num_hidden_layers=1))
     short.save_pretrained(tmp_path / "short")
     with pytest.raises(BadValueError, match="its folder lacks .*layers.1"):
-        ftlab.swap(llama(), {"a": tmp_path / "short"}, batches()[0])
+        ftlab.swap(llama(), {"math": tmp_path / "short"}, batches()[0])
 
 
 def test_bad_values_are_refused(tmp_path: Path) -> None:
     folders, batch = stored(tmp_path, count=1), batches()[0]
     given: list[tuple[Any, Any, dict[str, Any], str]] = [
         (llama(), {}, {}, "adapters is {}"),
-        (llama(), ["a"], {}, "adapters is"),
-        (llama(), {1: "a"}, {}, "adapters is"),
-        (llama(), {"a": 3}, {}, "'a' is a int"),
+        (llama(), ["math"], {}, "adapters is"),
+        (llama(), {1: "math"}, {}, "adapters is"),
+        (llama(), {"math": 3}, {}, "'math' is a int"),
         (llama(), folders, {"rounds": 0}, "rounds=0"),
         (llama(), folders, {"threads": True}, "threads=True"),
         (llama(), folders, {"requests": -1}, "requests=-1"),
-        (drawn("lora", 1), {"default": folders["a"]}, {}, "has an adapter 'default'"),
+        (drawn("lora", 1), {"default": folders["math"]}, {}, "has an adapter 'default'"),
     ]
     for model, adapters, named, words in given:
         with pytest.raises(BadValueError, match=words):

@@ -60,8 +60,9 @@ class SwapView(View["Swapped"]):
         one = self.swapped
         checks = sum(each.checks for each in one.swaps)
         unequal = sum(each.unequal for each in one.swaps)
-        parted = next((each for each in one.swaps if each.unequal), None)
-        if parted is not None:
+        apart = [each for each in one.swaps if each.unequal]
+        if apart:
+            parted = min(apart, key=lambda each: each.since)
             return (
                 f"after {parted.operation} of {parted.adapter} the model does not "
                 f"answer as it must: first at {parted.where} ({parted.unequal} of "
@@ -89,7 +90,7 @@ class SwapView(View["Swapped"]):
         import pandas as pd
 
         names = (
-            "operation adapter seconds first second nbytes cuda checks unequal where"
+            "operation adapter seconds first second nbytes cuda checks unequal where since"
         )
         columns = names.split()
         rows = [tuple(getattr(e, name) for name in columns) for e in summary.swaps]

@@ -1,8 +1,8 @@
 """A bank of adapters on one live model: each request gets the one it asks for.
 
-Who calls whom: `Bank.answer` routes a request and passes it through a `Gate`, which lets
-`Mounted` activate an adapter only while no request of another is under way. Loading and
-deleting pass through it alone.
+Who calls whom: `Bank.answer` passes a request through a `Gate`, which lets `Mounted`
+activate an adapter only while no request of another is under way. Loading and deleting
+pass through it alone.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Bank:
     def shares(self) -> dict[str | None, float]:
         """By adapter, the part of all keys that it answers; may be set anew.
 
-        Where the first one's share grows, no key goes from one of the others to another.
+        Keys stay with the first one when its share grows.
         """
         return self._shares
 

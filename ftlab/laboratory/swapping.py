@@ -144,9 +144,7 @@ class _Trial:
         self._mounted = mounted
         self._batch = batch
         self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
-        self._parted: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(
-            list
-        )
+        self._parted: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
         self._done = 0
         mounted.off()
         self._learn(None)
@@ -185,7 +183,9 @@ class _Trial:
     def swaps(self) -> Iterator[Swap]:
         """Yield what the operations took, and how often an answer was another one."""
         for (operation, name), took in self._took.items():
-            seconds, first, second, nbytes, cuda = map(statistics.median, zip(*took))
+            seconds, first, second, nbytes, cuda = map(
+                statistics.median, zip(*took, strict=True)
+            )
             parted = self._parted[operation, name]
             yield Swap(
                 operation,

@@ -1,4 +1,4 @@
-"""Adapters loaded, activated, switched off and deleted on a live model: plain values."""
+"""Adapters loaded, activated and deleted on a live model: plain values."""
 
 from dataclasses import dataclass
 

@@ -70,15 +70,16 @@ def swap(
         if type(value) is not int or value < least:
             msg = f"{name}={value!r}: pass a whole number of {least} or more."
             raise BadValueError(msg)
-    if (
-        not isinstance(adapters, Mapping)
-        or not adapters
-        or not all(isinstance(name, str) and name for name in adapters)
-    ):
-        msg = (
-            f"adapters is {adapters!r}; pass folders by the names that they get: "
-            'swap(model, {"math": "out/math"}, batch).'
-        )
-        raise BadValueError(msg)
-    given = on_device(batch_of(batch), chosen)
-    return SwapView(swapped(chosen, adapters, given, rounds, (requests, threads)))
+    named, given = _named(adapters), on_device(batch_of(batch), chosen)
+    return SwapView(swapped(chosen, named, given, rounds, (requests, threads)))
+
+
+def _named(adapters: Any) -> dict[str, Any]:
+    given = adapters if isinstance(adapters, Mapping) else {}
+    if given and all(isinstance(name, str) and name for name in given):
+        return dict(given)
+    msg = (
+        f"adapters is {adapters!r}; pass folders by the names that they get: "
+        'swap(model, {"math": "out/math"}, batch).'
+    )
+    raise BadValueError(msg)

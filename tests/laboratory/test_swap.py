@@ -30,7 +30,9 @@ METHODS: dict[str, Callable[[], Any]] = {
     "dora": lambda: LoraConfig(**PROJECTIONS, use_dora=True),
     "head": lambda: LoraConfig(**PROJECTIONS, modules_to_save=["lm_head"]),
     "ia3": lambda: IA3Config(
-        **CAUSAL, target_modules=["k_proj", "down_proj"], feedforward_modules=["down_proj"]
+        **CAUSAL,
+        target_modules=["k_proj", "down_proj"],
+        feedforward_modules=["down_proj"],
     ),
     "prefix": lambda: PrefixTuningConfig(**CAUSAL, num_virtual_tokens=4),
     "prompt": lambda: PromptTuningConfig(**CAUSAL, num_virtual_tokens=4),
@@ -84,7 +86,12 @@ def test_every_method_is_swapped_and_the_model_stays(
     assert state(model) == before
     assert view.swapped.alike == ()
     done = [(each.operation, each.adapter) for each in view.swapped.swaps]
-    assert done[:4] == [("load", "math"), ("activate", "math"), ("off", "math"), ("on", "math")]
+    assert done[:4] == [
+        ("load", "math"),
+        ("activate", "math"),
+        ("off", "math"),
+        ("on", "math"),
+    ]
     assert done[-2:] == [("delete", "math"), ("delete", "chat")]
     assert all(each.checks >= 4 for each in view.swapped.swaps)
 
@@ -245,7 +252,7 @@ def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -
         assert state(model) == before
     short = lora(llama(num_hidden_layers=1))
     short.save_pretrained(tmp_path / "short")
-    with pytest.raises(BadValueError, match="its folder lacks .*layers.1"):
+    with pytest.raises(BadValueError, match=r"its folder lacks .*layers\.1"):
         ftlab.swap(llama(), {"math": tmp_path / "short"}, batches()[0])
 
 
@@ -259,7 +266,12 @@ def test_bad_values_are_refused(tmp_path: Path) -> None:
         (llama(), folders, {"rounds": 0}, "rounds=0"),
         (llama(), folders, {"threads": True}, "threads=True"),
         (llama(), folders, {"requests": -1}, "requests=-1"),
-        (drawn("lora", 1), {"default": folders["math"]}, {}, "has an adapter 'default'"),
+        (
+            drawn("lora", 1),
+            {"default": folders["math"]},
+            {},
+            "has an adapter 'default'",
+        ),
     ]
     for model, adapters, named, words in given:
         with pytest.raises(BadValueError, match=words):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
+from ftlab.records.adapter_swap import Arm, Arms
 from ftlab.views.style import SERIES, count, latency
 from ftlab.views.view import View
 
@@ -13,12 +15,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_swap import Arm, Arms
-
-_COLUMNS = (
-    "adapter share requests failed waited waited_most seconds seconds_95"
-).split()
 
 
 class BankView(View["Arms"]):
@@ -67,8 +63,8 @@ most 2 ms
     def _table(self, summary: Arms) -> pd.DataFrame:
         import pandas as pd
 
-        rows = [tuple(getattr(e, name) for name in _COLUMNS) for e in summary.arms]
-        return pd.DataFrame(rows, columns=_COLUMNS)
+        columns = [each.name for each in fields(Arm)]
+        return pd.DataFrame([astuple(e) for e in summary.arms], columns=columns)
 
     def _text(self, summary: Arms) -> str:
         return "\n  ".join([self._headline(summary), *map(arm_words, summary.arms)])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
+from ftlab.records.adapter_swap import Requests, Swap, Swapped
 from ftlab.views.adapters.bank import arm_words
 from ftlab.views.style import SERIES, SEVERITY, count, latency, number, size
 from ftlab.views.view import View
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_swap import Requests, Swap, Swapped
 
 OPERATIONS = ("load", "activate", "off", "on", "delete")
 SHOWN = 6
@@ -89,12 +89,8 @@ class SwapView(View["Swapped"]):
     def _table(self, summary: Swapped) -> pd.DataFrame:
         import pandas as pd
 
-        names = (
-            "operation adapter seconds first second nbytes cuda checks unequal where since"
-        )
-        columns = names.split()
-        rows = [tuple(getattr(e, name) for name in columns) for e in summary.swaps]
-        return pd.DataFrame(rows, columns=columns)
+        columns = [each.name for each in fields(Swap)]
+        return pd.DataFrame([astuple(e) for e in summary.swaps], columns=columns)
 
     def _text(self, summary: Swapped) -> str:
         return "\n  ".join([self.headline(), *self._lines(summary)])
@@ -161,7 +157,11 @@ class SwapView(View["Swapped"]):
         axes[0].set_yticks([i + 0.4 for i in range(len(OPERATIONS))], OPERATIONS)
         axes[0].invert_yaxis()
         axes[1].axvline(
-            1e3 * summary.plain, color="#808080", ls="--", lw=1, label="without adapters"
+            1e3 * summary.plain,
+            color="#808080",
+            ls="--",
+            lw=1,
+            label="without adapters",
         )
         axes[1].legend(fontsize=7, loc="lower right")
 

@@ -53,3 +53,22 @@ def spectrum(a: torch.Tensor, b: torch.Tensor, scaling: float) -> Spectrum:
     left, values, right = torch.linalg.svd(scaling * (r_out @ r_in.T))
     kept = min(len(values), a.shape[0])
     return Spectrum(values[:kept], (q_out @ left)[:, :kept], (q_in @ right.T)[:, :kept])
+
+
+Factors = tuple[torch.Tensor, torch.Tensor]
+"""A and B, shapes (r, in) and (out, r), the scaling multiplied in."""
+
+
+def distance(one: Factors, other: Factors) -> float:
+    """Return the norm of what one B A has more than another, by QR as `spectrum`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.laboratory.spectra import distance
+    >>> a, b = torch.eye(2, 5), torch.diag(torch.tensor([3.0, 1.0]))
+    >>> round(distance((a, b), (a, torch.diag(torch.tensor([0.0, 5.0])))), 6)
+    5.0
+    """
+    (a, b), (c, d) = one, other
+    return float(spectrum(torch.cat((a, c)), torch.cat((b, -d), 1), 1.0).values.norm())

@@ -11,7 +11,7 @@ import statistics
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
@@ -29,17 +29,7 @@ _NOT_GIVEN: Any = object()
 
 
 class Bank:
-    """Adapters on one live model, and requests of several threads to them.
-
-    Parameters
-    ----------
-    model
-        A PeftModel, or a base without adapters.
-    shares
-        By adapter (``None``: the base alone), the part of all keys that it answers.
-    salt
-        Makes the arms of one experiment independent of those of another.
-    """
+    """Adapters on one live model, and requests of several threads to them."""
 
     def __init__(
         self,
@@ -48,19 +38,16 @@ class Bank:
         salt: str = "",
     ) -> None:
         self.shares = shares or {}
-        self.salt = salt
+        self._salt = salt
         self._closed = False
-        self._stack = ExitStack()
-        self._stack.enter_context(evaluating(model))
-        try:
-            self._mounted = self._stack.enter_context(Mounted(model))
-        except BaseException:
-            self._stack.close()
-            raise
+        with ExitStack() as stack:
+            stack.enter_context(evaluating(model))
+            self._mounted = stack.enter_context(Mounted(model))
+            self._stack = stack.pop_all()
         self._gate = Gate(self._switch)
-        self._prompts = threading.Lock()
-        self._counting = threading.Lock()
-        self._requests: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+        self._prompts, self._counting = threading.Lock(), threading.Lock()
+        self._failed: dict[str | None, int] = defaultdict(int)
+        self._done: dict[str | None, int] = defaultdict(int)
         self._times: dict[str | None, deque[tuple[float, float]]] = defaultdict(
             lambda: deque(maxlen=KEPT)
         )
@@ -75,15 +62,22 @@ class Bank:
 
     @shares.setter
     def shares(self, given: Mapping[str | None, float]) -> None:
-        self._shares = _checked(given)
+        values = list(given.values()) if isinstance(given, Mapping) else [-1]
+        if not all(isinstance(v, int | float) and 0 <= v < math.inf for v in values):
+            msg = f"shares={given!r}: pass numbers by adapter: {{'a': 0.9, 'b': 0.1}}."
+            raise BadValueError(msg)
+        if values and abs(math.fsum(values) - 1) > 1e-6:
+            msg = f"shares add up to {math.fsum(values):.6g}; they must add up to 1."
+            raise BadValueError(msg)
+        self._shares = dict(given)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Adapters that requests can ask for."""
-        return tuple(self._mounted.names)
+        return tuple(self._mounted.configs)
 
     def load(self, name: str, source: Any) -> None:
-        """Load an adapter, as soon as no request is under way."""
+        """Load an adapter, a folder or a PeftModel's, when no request is under way."""
         self._refuse(None)
         with self._gate.alone():
             self._mounted.load(name, source)
@@ -110,60 +104,35 @@ class Bank:
         if not self._shares:
             msg = "the bank has no shares; set bank.shares = {'a': 0.9, 'b': 0.1}."
             raise BadValueError(msg)
-        if isinstance(key, bool) or not isinstance(key, str | int | bytes):
+        if not isinstance(key, str | int | bytes):
             msg = f"key is a {type(key).__name__}; pass a user's name or number."
             raise BadValueError(msg)
         told = key if isinstance(key, bytes) else str(key).encode()
-        found = hashlib.blake2b(self.salt.encode() + b"\0" + told, digest_size=8)
+        found = hashlib.blake2b(self._salt.encode() + b"\0" + told, digest_size=8)
         place, end = int.from_bytes(found.digest()) / 2**64, 0.0
-        for name, share in self._shares.items():
-            end += share
+        arms = [name for name, share in self._shares.items() if share]
+        for name in arms:
+            end += self._shares[name]
             if place < end:
                 return name
-        return next(name for name in reversed(self._shares) if self._shares[name])
-
-    def answer(self, adapter: str | None, call: Callable[[Any], Any]) -> Any:
-        """Run ``call`` on the model while that adapter is active."""
-        self._refuse(adapter)
-        began = 0.0
-        try:
-            with self._gate.passing(adapter) as waited, torch.no_grad():
-                self._refuse(adapter)  # it may have gone meanwhile
-                began = time.perf_counter()
-                output = call(self._mounted.model)
-                self._count(adapter, waited, time.perf_counter() - began)
-                return output
-        except BaseException:
-            if began:
-                with self._counting:
-                    self._requests[adapter][1] += 1
-            raise
-
-    def chosen(self, adapter: Any = _NOT_GIVEN, key: Any = None) -> str | None:
-        """Return the adapter that a request names, or that its key has."""
-        if (adapter is _NOT_GIVEN) == (key is None):
-            msg = "pass adapter=name (None: the base alone), or key=user."
-            raise BadValueError(msg)
-        named: str | None = self.route(key) if adapter is _NOT_GIVEN else adapter
-        return named
+        return arms[-1]
 
     def __call__(
         self, batch: Mapping[str, Any], *, adapter: Any = _NOT_GIVEN, key: Any = None
     ) -> Any:
-        """Return what the model returns for a batch, with one adapter.
+        """Return what the model returns for a batch of keyword arguments.
 
         Parameters
         ----------
         batch
             Keyword arguments of the model.
         adapter
-            Its name; ``None`` for the base alone.
+            Name of the one that answers; ``None`` for the base alone.
         key
-            In the place of ``adapter``: whom the shares give an adapter.
+            In the place of ``adapter``: whom the shares give one.
         """
-        return self.answer(
-            self.chosen(adapter, key), lambda model: model(**dict(batch))
-        )
+        chosen = self._chosen(adapter, key)
+        return self.answer(chosen, lambda model: model(**dict(batch)))
 
     def generate(
         self, *, adapter: Any = _NOT_GIVEN, key: Any = None, **arguments: Any
@@ -171,34 +140,63 @@ class Bank:
         """Return what ``model.generate(**arguments)`` returns, with one adapter."""
 
         def call(model: Any) -> Any:
+            configs = self._mounted.configs.values()
             # PEFT changes methods of the model while it generates behind a prompt
-            with self._prompts if self._mounted.has_prompts else nullcontext():
+            prompts = any(each.is_prompt_learning for each in configs)
+            with self._prompts if prompts else nullcontext():
                 return model.generate(**arguments)
 
-        return self.answer(self.chosen(adapter, key), call)
+        return self.answer(self._chosen(adapter, key), call)
+
+    def answer(self, adapter: str | None, call: Callable[[Any], Any]) -> Any:
+        """Run ``call`` on the model while that adapter is active."""
+        self._refuse(adapter)
+        with self._gate.passing(adapter) as waited, torch.no_grad():
+            self._refuse(adapter)  # it may have gone meanwhile
+            began = time.perf_counter()
+            try:
+                output = call(self._mounted.model)
+            except BaseException:
+                with self._counting:
+                    self._failed[adapter] += 1
+                raise
+            with self._counting:
+                self._done[adapter] += 1
+                self._times[adapter].append((waited, time.perf_counter() - began))
+            return output
 
     def counted(self) -> Arms:
         """Return what requests took until now."""
         with self._counting:
-            counts = {name: tuple(n) for name, n in self._requests.items()}
-            times = {name: list(each) for name, each in self._times.items()}
-        names = dict.fromkeys([*self._shares, *self.names, *counts])
-        arms = (
-            _arm(name, self._shares.get(name), counts.get(name, (0, 0)), times)
-            for name in names
+            names = dict.fromkeys([*self._shares, *self.names, *self._done])
+            arms = tuple(map(self._arm, [*names, *(self._failed.keys() - names)]))
+        return Arms(arms, self._gate.switches)
+
+    def _arm(self, name: str | None) -> Arm:
+        pairs = self._times.get(name) or [(math.nan, math.nan)]
+        waited, took = zip(*pairs, strict=True)
+        return Arm(
+            name or "",
+            self._shares.get(name, math.nan),
+            self._done.get(name, 0),
+            self._failed.get(name, 0),
+            statistics.median(waited),
+            max(waited),
+            statistics.median(took),
         )
-        return Arms(tuple(arms), self._gate.switches)
+
+    def _chosen(self, adapter: Any, key: Any) -> str | None:
+        if (adapter is _NOT_GIVEN) == (key is None):
+            msg = "pass adapter=name (None: the base alone), or key=user."
+            raise BadValueError(msg)
+        named: str | None = self.route(key) if adapter is _NOT_GIVEN else adapter
+        return named
 
     def _switch(self, name: str | None) -> None:
         if name is None:
             self._mounted.off()
-        elif name in self._mounted.names:
+        elif name in self._mounted.configs:
             self._mounted.activate(name)
-
-    def _count(self, adapter: str | None, waited: float, took: float) -> None:
-        with self._counting:
-            self._requests[adapter][0] += 1
-            self._times[adapter].append((waited, took))
 
     def _refuse(self, adapter: Any) -> None:
         if self._closed:
@@ -211,38 +209,3 @@ class Bank:
                 f"bank.load({adapter!r}, folder)."
             )
             raise BadValueError(msg)
-
-
-def _checked(shares: Any) -> dict[str | None, float]:
-    if not isinstance(shares, Mapping) or not all(
-        isinstance(v, int | float) and math.isfinite(v) and v >= 0
-        for v in shares.values()
-    ):
-        msg = f"shares={shares!r}: pass numbers by adapter: {{'a': 0.9, 'b': 0.1}}."
-        raise BadValueError(msg)
-    total = math.fsum(shares.values())
-    if shares and abs(total - 1) > 1e-6:
-        msg = f"shares add up to {total:.6g}; they must add up to 1."
-        raise BadValueError(msg)
-    return dict(shares)
-
-
-def _arm(
-    name: str | None,
-    share: float | None,
-    counts: Iterable[int],
-    times: Mapping[str | None, list[tuple[float, float]]],
-) -> Arm:
-    done, failed = counts
-    pairs = times.get(name) or [(math.nan, math.nan)]
-    waited, took = (sorted(each) for each in zip(*pairs, strict=True))
-    return Arm(
-        name or "",
-        math.nan if share is None else share,
-        done,
-        failed,
-        statistics.median(waited),
-        waited[-1],
-        statistics.median(took),
-        took[min(int(0.95 * len(took)), len(took) - 1)],
-    )

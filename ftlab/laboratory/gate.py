@@ -4,18 +4,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 OVERTAKING = 16
 """Requests of the active adapter that may pass by one of another that waits."""
-
-
-@dataclass(eq=False, slots=True)
-class _Ticket:
-    """A place in the queue; ``alone`` lets nobody else in."""
-
-    name: str | None
-    alone: bool = False
 
 
 class Gate:
@@ -31,25 +22,21 @@ class Gate:
         self.switches = 0
         self._switch = switch
         self._changed = threading.Condition()
-        self._waiting: list[_Ticket] = []
+        self._waiting: list[list[str | None]] = []
         self._inside = 0
-        self._active = _Ticket(None, alone=True)  # what is active is not known
+        self._active: list[str | None] = []  # the one name, or nothing: not known
         self._overtaken = 0
 
-    @contextlib.contextmanager
-    def passing(self, name: str | None) -> Iterator[float]:
+    def passing(self, name: str | None) -> "contextlib.AbstractContextManager[float]":
         """Be inside with that adapter; yields the seconds that were waited."""
-        with self._within(_Ticket(name)) as waited:
-            yield waited
+        return self._within([name])
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> "contextlib.AbstractContextManager[float]":
         """Be inside with nobody else; no adapter counts as active afterwards."""
-        with self._within(_Ticket(None, alone=True)):
-            yield
+        return self._within([])
 
     @contextlib.contextmanager
-    def _within(self, ticket: _Ticket) -> Iterator[float]:
+    def _within(self, ticket: list[str | None]) -> Iterator[float]:
         began = time.perf_counter()
         with self._changed:
             self._waiting.append(ticket)
@@ -57,7 +44,7 @@ class Gate:
                 self._changed.wait_for(lambda: self._may_enter(ticket))
                 self._enter(ticket)
             finally:
-                self._waiting.remove(ticket)
+                self._waiting = [each for each in self._waiting if each is not ticket]
                 self._changed.notify_all()
         try:
             yield time.perf_counter() - began
@@ -66,23 +53,19 @@ class Gate:
                 self._inside -= 1
                 self._changed.notify_all()
 
-    def _may_enter(self, ticket: _Ticket) -> bool:
+    def _may_enter(self, ticket: list[str | None]) -> bool:
         first = self._waiting[0] is ticket
-        if not self._is_active(ticket):
+        if not ticket or ticket != self._active:
             return first and not self._inside
         return first or self._overtaken < OVERTAKING
 
-    def _enter(self, ticket: _Ticket) -> None:
-        if not self._is_active(ticket):
-            self._active = _Ticket(None, alone=True)  # until the switch is through
-            if not ticket.alone:
-                self._switch(ticket.name)
+    def _enter(self, ticket: list[str | None]) -> None:
+        if not ticket or ticket != self._active:
+            self._active, self._overtaken = [], 0  # until the switch is through
+            for name in ticket:
+                self._switch(name)
                 self.switches += 1
-            self._active, self._overtaken = ticket, 0
+            self._active = ticket
         elif self._waiting[0] is not ticket:
             self._overtaken += 1
         self._inside += 1
-
-    def _is_active(self, ticket: _Ticket) -> bool:
-        alone = ticket.alone or self._active.alone
-        return not alone and ticket.name == self._active.name

@@ -16,6 +16,8 @@ from ftlab.records.errors import BadValueError
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.side_state import SideState
 
+FOREIGN = "{!r} is for another model: it {} {} ({} of the kind); load it on its base."
+
 
 class Found:
     """What a model is made of: its modules, what they hold, and which are trained."""
@@ -40,14 +42,7 @@ class Mounted:
     ----------
     model
         A PeftModel, whose own adapters stay, or a model without adapters, which is
-        wrapped while one is loaded.
-
-    Attributes
-    ----------
-    model
-        What is to be called now: the model, or what wraps it.
-    loaded
-        Names of the adapters that were loaded here.
+        wrapped while one is loaded. `Mounted.model` is what is to be called.
 
     Raises
     ------
@@ -85,23 +80,13 @@ class Mounted:
         try:
             self.on()
         finally:
-            self._found.restore()
-            self.model, self.loaded = self._given, []
+            self._unwrap()
+            self.loaded = []
 
     @property
-    def names(self) -> list[str]:
-        """Adapters that can be activated."""
-        return list(self.model.peft_config) if self._is_wrapped else []
-
-    @property
-    def has_prompts(self) -> bool:
-        """Whether an adapter is a prompt, for which PEFT changes methods in calls."""
-        held = self.model.peft_config.values() if self._is_wrapped else ()
-        return any(each.is_prompt_learning for each in held)
-
-    @property
-    def _is_wrapped(self) -> bool:
-        return self.live or self.model is not self._given
+    def configs(self) -> dict[str, Any]:
+        """Settings of the adapters that can be activated, by name."""
+        return dict(getattr(self.model, "peft_config", None) or {})
 
     def load(self, name: str, source: Any) -> None:
         """Load an adapter from a folder, or take the active one of another PeftModel.
@@ -112,55 +97,42 @@ class Mounted:
             The name is taken, or PEFT cannot put all of that on this model.
         """
         self.on()
-        if name in self.names:
+        if name in self.configs:
             msg = f"the model has an adapter {name!r} already; choose another name."
             raise BadValueError(msg)
         rng = RngState.take()
         try:
             with _folder(name, source) as folder:
-                self._load(name, folder)
+                self._load(name, str(folder))
         except BaseException as error:
-            self._drop(name)
+            if not self.live and not self.loaded:
+                self._unwrap()
+            elif name in self.configs:
+                with contextlib.suppress(Exception):  # half of it may be there
+                    self.model.delete_adapter(name)
             if isinstance(error, BadValueError) or not isinstance(error, Exception):
                 raise
-            msg = (
-                f"{name!r} cannot be put on {type(self._given).__name__}: "
-                f"{type(error).__name__}: {str(error).strip()[:400]}"
-            )
-            raise BadValueError(msg) from error
+            msg = f"{name!r} cannot be put on {type(self._given).__name__}: {error}"
+            raise BadValueError(msg[:500]) from error
         finally:
             rng.restore()
         self.loaded.append(name)
 
-    def _load(self, name: str, folder: Path) -> None:
+    def _load(self, name: str, folder: str) -> None:
         from peft import PeftConfig, get_peft_model
 
-        if not self._is_wrapped:
-            config = PeftConfig.from_pretrained(str(folder))
+        if not self.configs:
+            config = PeftConfig.from_pretrained(folder)
             config.inference_mode = True
             self.model = get_peft_model(self._given, config, adapter_name=name)
         device = str(next(self._given.parameters()).device)
-        result = self.model.load_adapter(str(folder), name, torch_device=device)
-        prompt = self.model.peft_config[name].is_prompt_learning
+        result = self.model.load_adapter(folder, name, torch_device=device)
         # PEFT looks for the name anywhere in a key, and calls a prompt's own unexpected
-        missing = [k for k in result.missing_keys if name in k.split(".")[-3:]]
-        strange = [] if prompt else list(result.unexpected_keys)
-        if missing or strange:
-            what, key = ("lacks", missing[0]) if missing else ("also has", strange[0])
-            msg = (
-                f"{name!r} is for another model: its folder {what} {key} "
-                f"({len(missing or strange)} of the kind); load it on its own base."
-            )
-            raise BadValueError(msg)
-
-    def _drop(self, name: str) -> None:
-        """Take back what a load that failed has put on."""
-        if not self.live and not self.loaded:
-            self._found.restore()
-            self.model = self._given
-        elif name in self.names:
-            with contextlib.suppress(Exception):  # half of it may be there
-                self.model.delete_adapter(name)
+        lacking = [k for k in result.missing_keys if name in k.split(".")[-3:]]
+        strange = [k for k in result.unexpected_keys if k != "prompt_embeddings"]
+        for keys, what in ((lacking, "lacks"), (strange, "also has")):
+            if keys:
+                raise BadValueError(FOREIGN.format(name, what, keys[0], len(keys)))
 
     def activate(self, names: str | Sequence[str]) -> None:
         """Let an adapter work, and no other; several of a tuner where it had them."""
@@ -174,8 +146,8 @@ class Mounted:
 
     def off(self) -> None:
         """Switch all adapters off."""
-        if self._is_wrapped:
-            self.on()
+        self.on()
+        if self.configs:
             self._off.enter_context(without_adapters(self.model))
 
     def on(self) -> None:
@@ -195,7 +167,7 @@ class Mounted:
             known = ", ".join(self.loaded) or "none"
             msg = f"no adapter {name!r} was loaded here; there is {known}."
             raise BadValueError(msg)
-        others = [each for each in self.names if each != name]
+        others = [each for each in self.configs if each != name]
         if name in _active(self.model) and others:
             self.activate(self.own or others[0])
         self.model.delete_adapter(name)
@@ -203,13 +175,15 @@ class Mounted:
         if not others:
             if hasattr(self.model.base_model, "unload"):
                 self.model.unload()
-            self.model = self._given
-            self._found.restore()
+            self._unwrap()
+
+    def _unwrap(self) -> None:
+        self._found.restore()
+        self.model = self._given
 
 
 def _active(model: Any) -> tuple[str, ...]:
-    found = model.active_adapters
-    return tuple(found() if callable(found) else found)
+    return tuple(model.active_adapters)
 
 
 @contextlib.contextmanager
@@ -217,13 +191,10 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
     """Yield the folder of an adapter; that of a live one is written for a while."""
     from peft import PeftModel
 
-    if isinstance(source, str | Path):
-        if not (Path(source) / "adapter_config.json").is_file():
-            msg = (
-                f"{name!r} is {str(source)!r}, which holds no adapter_config.json; "
-                "pass the folder that model.save_pretrained(folder) has written."
-            )
-            raise BadValueError(msg)
+    if (
+        isinstance(source, str | Path)
+        and (Path(source) / "adapter_config.json").exists()
+    ):
         yield Path(source)
     elif isinstance(source, PeftModel) and len(_active(source)) == 1:
         (active,) = _active(source)
@@ -232,8 +203,9 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
             source.save_pretrained(made, selected_adapters=[active])
             yield Path(made) / ("" if active == "default" else active)
     else:
+        kind = repr(str(source)) if isinstance(source, str | Path) else type(source)
         msg = (
-            f"{name!r} is a {type(source).__name__}; pass the folder of an adapter, or "
-            "a PeftModel with one active."
+            f"{name!r} is {kind}, no folder with adapter_config.json; pass one that "
+            "save_pretrained has written, or a PeftModel with one active adapter."
         )
         raise BadValueError(msg)

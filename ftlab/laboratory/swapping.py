@@ -29,7 +29,6 @@ from ftlab.records.errors import BadValueError
 
 PASSES = 200
 """Requests without a call, by which the cost of routing is measured."""
-BASE = "the base"
 
 
 def swapped(
@@ -43,14 +42,8 @@ def swapped(
 
     Parameters
     ----------
-    model
-        A PeftModel, or a base without adapters.
-    adapters
-        Folders or PeftModels by the names that they get.
-    batch
-        What the model is called with.
-    rounds
-        How often all of them are loaded and deleted; times are medians.
+    model, adapters, batch, rounds
+        As of `ftlab.swap`.
     requests
         How many are then sent through a bank, and by how many threads.
     """
@@ -60,7 +53,7 @@ def swapped(
         torch.no_grad(),
         torch.compiler.set_stance("force_eager"),
     ):
-        found = answer(model, batch).marks
+        found = _answer(model, batch)[0]
         with Mounted(model) as mounted:
             trial = _Trial(mounted, batch)
             for name, source in adapters.items():
@@ -68,35 +61,20 @@ def swapped(
             for _ in range(rounds):
                 trial.together(adapters)
             left = _live_bytes(mounted.model) - trial.nbytes
-        restored = answer(model, batch).marks == found
+        restored = _answer(model, batch)[0] == found
         sent = _sent(model, adapters, batch, requests, trial.known)
-    return Swapped(
-        tuple(trial.swaps()),
-        rounds,
-        statistics.median(trial.plain),
-        tuple(trial.alike()),
-        left,
-        restored,
-        sent,
-    )
+    plain, alike = statistics.median(trial.plain), tuple(trial.alike())
+    return Swapped(tuple(trial.swaps()), rounds, plain, alike, left, restored, sent)
 
 
-class Answer(NamedTuple):
-    """What a model answers: a digest of its output, and the seconds it took."""
-
-    marks: str
-    seconds: float
-
-
-def answer(model: Any, batch: Mapping[str, Any]) -> Answer:
-    """Call a model, and take a digest of all that it returns."""
-    with torch.no_grad():
-        _wait()
-        began = time.perf_counter()
-        output = model(**batch)
-        _wait()
-        took = time.perf_counter() - began
-    return Answer(_digest(output), took)
+def _answer(model: Any, batch: Mapping[str, Any]) -> tuple[str, float]:
+    """Call a model; return a digest of its output, and the seconds it took."""
+    _wait()
+    began = time.perf_counter()
+    output = model(**batch)
+    _wait()
+    took = time.perf_counter() - began
+    return _digest(output), took
 
 
 def _digest(output: Any) -> str:
@@ -108,7 +86,7 @@ def _digest(output: Any) -> str:
         found.update(bits.numpy().data)
         return tensor
 
-    changed(dict(output) if isinstance(output, Mapping) else output, add)
+    changed(output, add)
     return found.hexdigest()
 
 
@@ -141,11 +119,9 @@ class _Trial:
         self.known: dict[str | None, _Known] = {}
         self.plain: list[float] = []
         self.nbytes = _live_bytes(mounted.model)
-        self._mounted = mounted
-        self._batch = batch
+        self._mounted, self._batch, self._done = mounted, batch, 0
         self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
-        self._parted: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-        self._done = 0
+        self._parted: dict[tuple[str, str], list[Any]] = defaultdict(list)
         mounted.off()
         self._learn(None)
         mounted.on()
@@ -166,7 +142,7 @@ class _Trial:
         mounted, active = self._mounted, self._idle
         for name, source in adapters.items():
             # PEFT activates the first adapter of a model by itself
-            then = active if mounted.names else name
+            then = active if mounted.configs else name
             self._do("load", name, partial(mounted.load, name, source), then)
             self._do("activate", name, partial(mounted.activate, name), name)
             self._do("off", name, mounted.off, None)
@@ -175,7 +151,7 @@ class _Trial:
         names = list(adapters)
         for at, name in enumerate(names):
             self._do("activate", name, partial(mounted.activate, name), name)
-            rest: str | None = next(iter(names[at + 1 :]), self._idle)
+            rest = next(iter(names[at + 1 :]), self._idle)
             if rest is not None:
                 mounted.activate(mounted.own if rest == self._idle else rest)
             self._do("delete", name, partial(mounted.delete, name), rest)
@@ -183,62 +159,46 @@ class _Trial:
     def swaps(self) -> Iterator[Swap]:
         """Yield what the operations took, and how often an answer was another one."""
         for (operation, name), took in self._took.items():
-            seconds, first, second, nbytes, cuda = map(
-                statistics.median, zip(*took, strict=True)
-            )
+            *seconds, nbytes, cuda = map(statistics.median, zip(*took, strict=True))
             parted = self._parted[operation, name]
-            yield Swap(
-                operation,
-                name,
-                seconds,
-                first,
-                second,
-                int(nbytes),
-                int(cuda),
-                2 * len(took),
-                len(parted),
-                *(parted or [("", -1)])[0],
-            )
+            checks = 2 * len(took), len(parted)
+            where = (parted or [("", -1)])[0]
+            grown = int(nbytes), int(cuda)
+            yield Swap(operation, name, *seconds, *grown, *checks, *where)
 
     def alike(self) -> Iterator[tuple[str, str]]:
         """Yield pairs of adapters of which the answers are the same."""
         for (a, one), (b, other) in combinations(self.known.items(), 2):
             if one.marks == other.marks:
-                yield a or BASE, b or BASE
+                yield a or "the base", b or "the base"
 
     def _do(
         self, operation: str, name: str, act: Callable[[], None], then: str | None
     ) -> None:
         """Time an operation, after which the model must answer as ``then`` does."""
-        grown = -_live_bytes(self._mounted.model), -_allocated()
+        nbytes, cuda = _live_bytes(self._mounted.model), _allocated()
         began = time.perf_counter()
         act()
         _wait()
         took = time.perf_counter() - began
         model, known = self._mounted.model, self.known[then]
-        grown = grown[0] + _live_bytes(model), grown[1] + _allocated()
-        answers = [answer(model, self._batch) for _ in range(2)]
-        seconds = [each.seconds for each in answers]
+        grown = _live_bytes(model) - nbytes, _allocated() - cuda
+        answers = [_answer(model, self._batch) for _ in range(2)]
+        seconds = [each for _, each in answers]
         self._took[operation, name].append((took, *seconds, *grown))
-        for each in answers:
-            if each.marks != known.marks:
+        for marks, _ in answers:
+            if marks != known.marks:
                 self._parted[operation, name].append((self._where(known), self._done))
         self._done += 1
         if then is None:
             self.plain.append(seconds[1])
 
     def _learn(self, name: str | None) -> None:
-        """Keep what the model answers now.
-
-        Raises
-        ------
-        BadValueError
-            It answers something else when it is asked again.
-        """
+        """Keep what the model answers now, which it must answer again."""
         model = self._mounted.model
-        found = answer(model, self._batch).marks
+        found = _answer(model, self._batch)[0]
         self.known[name] = _Known(found, self._places())
-        if answer(model, self._batch).marks != found:
+        if _answer(model, self._batch)[0] != found:
             msg = (
                 f"{type(model).__name__} does not answer this batch twice alike, bit "
                 "for bit; call torch.use_deterministic_algorithms(True) before."
@@ -292,22 +252,19 @@ def _sent(
         asked = [(None, *adapters)[at % (len(adapters) + 1)] for at in range(count)]
         pool = ThreadPoolExecutor(threads)
         try:
-            ask = partial(_asked, bank, batch)
-            answers = list(pool.map(ask, asked))
+            answers = list(pool.map(partial(_asked, bank, batch), asked))
         finally:
             pool.shutdown(cancel_futures=True)
-        arms = bank.counted()
-        routing = _routing(bank)
-    pairs = [(known[n].marks, each) for n, each in zip(asked, answers, strict=True)]
-    strange = [each for right, each in pairs if each != right]
+        arms, routing = bank.counted(), _routing(bank)
+    pairs = zip(asked, answers, strict=True)
+    strange = [each for name, each in pairs if each != known[name].marks]
     others = {each.marks for each in known.values()}
     wrong = sum(each in others for each in strange)
     return Requests(arms, threads, len(strange), wrong, routing)
 
 
 def _asked(bank: Bank, batch: Mapping[str, Any], name: str | None) -> str:
-    found: str = bank.answer(name, lambda model: answer(model, batch).marks)
-    return found
+    return str(bank.answer(name, lambda model: _answer(model, batch)[0]))
 
 
 def _routing(bank: Bank) -> float:

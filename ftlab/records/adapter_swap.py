@@ -9,25 +9,17 @@ class Swap:
 
     Attributes
     ----------
-    operation
-        ``"load"``, ``"activate"``, ``"off"``, ``"on"`` or ``"delete"``.
-    adapter
-        Its name.
-    seconds
-        Of the operation, the median.
-    first, second
-        Seconds of the first forward after it and of the one behind that, medians.
-    nbytes
-        By how much live parameters and buffers grew, the median.
-    cuda
-        By how much CUDA's allocated memory grew; 0 without a device.
+    operation, adapter
+        ``"load"``, ``"activate"``, ``"off"``, ``"on"`` or ``"delete"``, of which one.
+    seconds, first, second
+        Of the operation, of the first forward after it, of the next one: medians.
+    nbytes, cuda
+        By how much parameters and buffers grew, and CUDA's allocated memory; medians.
     checks, unequal
-        How often the output after it was held against what it must be, and how often
-        it was not that, bit for bit.
-    where
-        First place whose output was another one; ``""`` where none was.
-    since
-        Number of the operation, of all, after which that was first so; -1 for none.
+        How often the output was held against what it must be, and was not that.
+    where, since
+        First place that returned something else, and the number of the operation, of
+        all, after which it first did; -1 for none.
     """
 
     operation: str
@@ -49,16 +41,12 @@ class Arm:
 
     Attributes
     ----------
-    adapter
-        Its name; ``""`` for the base alone.
-    share
-        Of the keys that are routed by shares; NaN where it has none.
+    adapter, share
+        Its name, and the part of all keys that it answers; NaN where it has none.
     requests, failed
         How many were answered, and how many ended in an error.
-    waited, waited_most
-        Seconds before a request began: the median, and the largest.
-    seconds, seconds_95
-        Of a request, waiting left out: the median, and what 95 % took at most.
+    waited, waited_most, seconds
+        Seconds before a request began (median, largest), and those of one (median).
     """
 
     adapter: str
@@ -68,20 +56,11 @@ class Arm:
     waited: float
     waited_most: float
     seconds: float
-    seconds_95: float
 
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """All adapters of a bank.
-
-    Attributes
-    ----------
-    arms
-        One for each adapter that is loaded or was asked.
-    switches
-        How often the active adapter was changed for a request.
-    """
+    """All adapters of a bank, and how often the active one was changed."""
 
     arms: tuple[Arm, ...]
     switches: int = 0
@@ -93,14 +72,11 @@ class Requests:
 
     Attributes
     ----------
-    arms
-        What they took.
-    threads
-        How many sent them.
-    mixed
-        How many were not answered as their adapter alone does, bit for bit.
-    wrong
-        How many of these were answered as another adapter, or the base, does.
+    arms, threads
+        What they took, and how many sent them.
+    mixed, wrong
+        How many were not answered as their adapter alone does, bit for bit, and how
+        many of these as another one does.
     routing
         Seconds that a bank adds to a request that needs no switch, the median.
     """
@@ -118,19 +94,14 @@ class Swapped:
 
     Attributes
     ----------
-    swaps
-        By adapter, in the order of operations.
-    rounds
-        How often all was done.
+    swaps, rounds
+        By operation and adapter, and how often all was done.
     plain
         Seconds of a forward without adapters, the median.
     alike
-        Pairs that answer the batch alike: no check can tell them apart. The base is
-        called ``"the base"``.
-    left
-        Bytes of parameters and buffers that were left when all was deleted.
-    restored
-        Whether the model, put back, answers as it did before anything was done.
+        Pairs that answer the batch alike, so that no check can tell them apart.
+    left, restored
+        Bytes left when all was deleted, and whether the model answers as at first.
     requests
         What concurrent requests did; ``None`` where none were sent.
     """

@@ -11,13 +11,12 @@ from ftlab.views.adapters.bank import BankView
 class AdapterBank(Bank):
     """Adapters on one live model; each request gets the one it asks for, and no other.
 
-    Requests to the same adapter run together. One to another adapter waits until those
-    are answered, and then has its own activated; at most 16 later ones pass it by.
-    Loading and deleting wait for all. In the place of an adapter's name a request may
-    have a key, such as a user's name: shares say how many of all keys each adapter
-    answers, and a hash of the key decides, in every process alike. The model is in
-    evaluation mode, without gradients, until `close` puts it back as it was, or the
-    ``with`` block ends.
+    Requests to the same adapter run together. One to another waits until those are
+    answered, and then has its own activated; at most 16 later ones pass it by. Loading
+    and deleting wait for all. In the place of a name a request may have a key, such as
+    a user's: shares say how many of all keys each adapter answers, and a hash of the
+    key decides, in every process alike. The model is in evaluation mode, without
+    gradients, until `close`, or the ``with`` block's end, puts it back as it was.
 
     Parameters
     ----------

@@ -44,8 +44,7 @@ def swap(
     -------
     SwapView
         ``swapped`` holds the numbers, `SwapView.equal` says whether all answers were
-        right; ``table()`` has a row for each operation and adapter. Memory is that of
-        live parameters and buffers, and what CUDA has allocated.
+        right. Memory is that of parameters and buffers, and what CUDA has allocated.
 
     Raises
     ------
@@ -62,24 +61,17 @@ def swap(
     (True, 'load', 14336)
     """
     chosen = model_of(model, "model")
-    for name, value, least in (
-        ("rounds", rounds, 1),
-        ("requests", requests, 0),
-        ("threads", threads, 1),
-    ):
-        if type(value) is not int or value < least:
-            msg = f"{name}={value!r}: pass a whole number of {least} or more."
+    least = {"rounds": (rounds, 1), "requests": (requests, 0), "threads": (threads, 1)}
+    for name, (value, lowest) in least.items():
+        if type(value) is not int or value < lowest:
+            msg = f"{name}={value!r}: pass a whole number of {lowest} or more."
             raise BadValueError(msg)
-    named, given = _named(adapters), on_device(batch_of(batch), chosen)
+    named = dict(adapters) if isinstance(adapters, Mapping) else {}
+    if not named or not all(name and type(name) is str for name in named):
+        msg = (
+            f"adapters is {adapters!r}; pass folders by the names that they get: "
+            'swap(model, {"math": "out/math"}, batch).'
+        )
+        raise BadValueError(msg)
+    given = on_device(batch_of(batch), chosen)
     return SwapView(swapped(chosen, named, given, rounds, (requests, threads)))
-
-
-def _named(adapters: Any) -> dict[str, Any]:
-    given = adapters if isinstance(adapters, Mapping) else {}
-    if given and all(isinstance(name, str) and name for name in given):
-        return dict(given)
-    msg = (
-        f"adapters is {adapters!r}; pass folders by the names that they get: "
-        'swap(model, {"math": "out/math"}, batch).'
-    )
-    raise BadValueError(msg)

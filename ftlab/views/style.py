@@ -83,6 +83,7 @@ def latency(seconds: float) -> str:
     >>> latency(0.0000123), latency(0.008), latency(2.5)
     ('12.3 us', '8 ms', '2.5 s')
     """
-    if seconds < 1e-3:
-        return f"{number(1e6 * seconds)} us"
-    return f"{number(1e3 * seconds)} ms" if seconds < 1 else f"{number(seconds)} s"
+    scale, unit = (1e6, "us") if seconds < 1e-3 else (1e3, "ms")
+    return (
+        f"{number(scale * seconds)} {unit}" if seconds < 1 else f"{number(seconds)} s"
+    )

@@ -14,7 +14,19 @@ from ftlab.views.view import png
 from tests.laboratory.test_swap import drawn, state
 
 WEIGHTS = {"default": 0.7, "more": -0.4}
-ALL = ["svd", "linear", "cat", "ties", "ties_svd", "dare_ties", "dare_linear", "dare_ties_svd", "dare_linear_svd", "magnitude_prune", "magnitude_prune_svd"]
+ALL = [
+    "svd",
+    "linear",
+    "cat",
+    "ties",
+    "ties_svd",
+    "dare_ties",
+    "dare_linear",
+    "dare_ties_svd",
+    "dare_linear_svd",
+    "magnitude_prune",
+    "magnitude_prune_svd",
+]
 
 
 def two(base: Any = None, targets: Any = ("q_proj", "v_proj"), **settings: Any) -> Any:

@@ -18,22 +18,16 @@ if TYPE_CHECKING:
 
 
 class BankView(View["Arms"]):
-    """What requests to each adapter of a bank took, now.
-
-    Parameters
-    ----------
-    read
-        Returns what was counted until now.
+    """What requests to each adapter of a bank took until now, which ``read`` returns.
 
     Examples
     --------
     >>> from ftlab.records.adapter_swap import Arm, Arms
     >>> from ftlab.views.adapters.bank import BankView
-    >>> arms = Arms((Arm("math", 1.0, 3, 0, 0.001, 0.002, 0.02, 0.03),), 1)
+    >>> arms = Arms((Arm("math", 1.0, 3, 0, 0.001, 0.002, 0.02),), 1)
     >>> BankView(lambda: arms)
     3 requests, 1 change of the active adapter
-      math: 3 requests (share 100%), 20 ms each, 95 % within 30 ms; waited 1 ms, at \
-most 2 ms
+      math (100% of keys): 3 requests, 20 ms each; waited 1 ms, at most 2 ms
     """
 
     title = "Bank"
@@ -44,18 +38,10 @@ most 2 ms
 
     def headline(self) -> str:
         """Say in one line what was asked."""
-        return self._headline(self.summary)
-
-    def _headline(self, summary: Arms) -> str:
-        total = sum(each.requests for each in summary.arms)
-        failed = sum(each.failed for each in summary.arms)
-        changes = count(summary.switches, "change")
-        said = f"{count(total, 'request')}, {changes} of the active adapter"
-        return said + (f", {failed} failed" if failed else "")
+        return self._text(self.summary).split("\n")[0]
 
     def _stamp(self) -> Hashable:
-        now = self._read()
-        return tuple((each.requests, each.failed) for each in now.arms), now.switches
+        return repr(self._read())
 
     def _summarise(self) -> Arms:
         return self._read()
@@ -67,19 +53,22 @@ most 2 ms
         return pd.DataFrame([astuple(e) for e in summary.arms], columns=columns)
 
     def _text(self, summary: Arms) -> str:
-        return "\n  ".join([self._headline(summary), *map(arm_words, summary.arms)])
+        total = sum(each.requests for each in summary.arms)
+        changes = f"{count(summary.switches, 'change')} of the active adapter"
+        said = f"{count(total, 'request')}, {changes}"
+        return "\n  ".join([said, *map(arm_words, summary.arms)])
 
     def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
         """Draw requests and times by adapter."""
-        figure.suptitle(self._headline(summary), fontsize=9, x=0.01, ha="left")
+        said = self._text(summary).split("\n")[0]
+        figure.suptitle(said, fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False, sharey=True)[0]
         names = [each.adapter or "the base" for each in summary.arms]
-        bars = left.barh(
-            names, [each.requests for each in summary.arms], color=SERIES[0]
-        )
+        bars = left.barh(names, [e.requests for e in summary.arms], color=SERIES[0])
         left.bar_label(bars, fontsize=7, padding=2)
-        waits = [_ms(each.waited) for each in summary.arms]
-        took = [_ms(each.seconds) for each in summary.arms]
+        asked = [each if each.requests else None for each in summary.arms]
+        waits = [1e3 * each.waited if each else 0.0 for each in asked]
+        took = [1e3 * each.seconds if each else 0.0 for each in asked]
         right.barh(names, waits, color=SERIES[1], label="waited")
         right.barh(names, took, left=waits, color=SERIES[2], label="took")
         right.legend(fontsize=7)
@@ -91,17 +80,10 @@ most 2 ms
 
 def arm_words(arm: Arm) -> str:
     """Say what requests to one adapter took."""
-    name = arm.adapter or "the base"
-    said = f"{name}: {count(arm.requests, 'request')}"
-    if not math.isnan(arm.share):
-        said += f" (share {100 * arm.share:.3g}%)"
+    said = arm.adapter or "the base"
+    said += "" if math.isnan(arm.share) else f" ({100 * arm.share:.3g}% of keys)"
+    said += f": {count(arm.requests, 'request')}"
     if arm.requests:
-        said += (
-            f", {latency(arm.seconds)} each, 95 % within {latency(arm.seconds_95)}; "
-            f"waited {latency(arm.waited)}, at most {latency(arm.waited_most)}"
-        )
+        said += f", {latency(arm.seconds)} each; waited {latency(arm.waited)}, at most "
+        said += latency(arm.waited_most)
     return said + (f"; {arm.failed} failed" if arm.failed else "")
-
-
-def _ms(seconds: float) -> float:
-    return 0.0 if math.isnan(seconds) else 1e3 * seconds

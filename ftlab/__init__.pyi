@@ -8,7 +8,6 @@ from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.bank import AdapterBank as AdapterBank
 from ftlab.session.capture import capture as capture
-from ftlab.session.combination import combination as combination
 from ftlab.session.compare import compare as compare
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
@@ -33,7 +32,6 @@ __all__ = [
     "adapters",
     "assert_learning",
     "capture",
-    "combination",
     "compare",
     "debug",
     "diff",

@@ -5,28 +5,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class CombinedLayer:
-    """One layer's combined update, beside the sum that was asked for.
-
-    Attributes
-    ----------
-    place
-        Where it is.
-    distance, size
-        Norm of its scaling x B A less the weighted sum of the parts', and of that sum.
-    """
-
-    place: str
-    distance: float
-    size: float
-
-    @property
-    def relative(self) -> float:
-        """The distance, of the sum's size."""
-        return self.distance / self.size if self.size else float("nan")
-
-
-@dataclass(frozen=True, slots=True)
 class Combination:
     """What one combination type makes of the sum.
 
@@ -36,13 +14,12 @@ class Combination:
         PEFT's ``combination_type``.
     rank, scaling
         Of the new adapter; the scaling should be 1.
-    relative, layers
-        Distance from the sum over its size, of all layers together, and of each.
+    layers
+        By place: norm of its scaling x B A less the weighted sum of the parts', and of
+        that sum.
     moved, turned
         Mean KL divergence of the next token from that of the sum, in nats, and the
         share of tokens after which another one is the likeliest; NaN without a batch.
-    seconds
-        That combining took.
     lost
         What the parts have beside A and B, and it has not.
     why
@@ -52,13 +29,17 @@ class Combination:
     kind: str
     rank: int = 0
     scaling: float = float("nan")
-    relative: float = float("nan")
-    layers: tuple[CombinedLayer, ...] = ()
+    layers: tuple[tuple[str, float, float], ...] = ()
     moved: float = float("nan")
     turned: float = float("nan")
-    seconds: float = float("nan")
     lost: tuple[str, ...] = ()
     why: str = ""
+
+    @property
+    def relative(self) -> float:
+        """Distance from the sum over its size, of all layers together."""
+        apart, size = (sum(each[at] ** 2 for each in self.layers) for at in (1, 2))
+        return float((apart / size) ** 0.5) if size else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +48,8 @@ class Combinations:
 
     Attributes
     ----------
-    weights
-        By adapter.
-    combinations
-        In PEFT's order.
+    weights, combinations
+        By adapter, and by type in PEFT's order.
     moved
         KL divergence of the next token with the sum from that without adapters.
     rounding

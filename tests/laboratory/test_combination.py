@@ -43,6 +43,10 @@ def two(base: Any = None, targets: Any = ("q_proj", "v_proj"), **settings: Any) 
     return model
 
 
+def combination(model: Any, weights: Any, batch: Any = None, **types: Any) -> Any:
+    return ftlab.adapters(model, batch, combined=weights, **types).combinations
+
+
 def dense(model: Any, kind: str, density: float = 0.5) -> dict[str, tuple[Any, Any]]:
     """Return each layer's whole combined matrix, and the sum, on the model itself."""
     torch.manual_seed(0)
@@ -64,16 +68,17 @@ def dense(model: Any, kind: str, density: float = 0.5) -> dict[str, tuple[Any, A
 
 @pytest.mark.parametrize("kind", ALL)
 def test_distances_are_those_of_whole_matrices(kind: str) -> None:
-    view = ftlab.combination(two(), WEIGHTS, batches()[0], kinds=[kind])
+    view = combination(two(), WEIGHTS, batches()[0], types=[kind])
     (found,) = view.combinations.combinations
     model = two()
     whole = list(dense(model, kind).values())
     assert len(found.layers) == len(whole) == 4
     for layer, (made, asked) in zip(found.layers, whole, strict=True):
-        assert layer.size == pytest.approx(float(asked.norm()), rel=1e-6)
+        _, distance, size = layer
+        assert size == pytest.approx(float(asked.norm()), rel=1e-6)
         apart = float((made - asked).norm())
         # PEFT's dense product is rounded to float32
-        assert layer.distance == pytest.approx(apart, rel=1e-5, abs=1e-6 * layer.size)
+        assert distance == pytest.approx(apart, rel=1e-5, abs=1e-6 * size)
     apart = math.sqrt(sum(float((m - a).norm()) ** 2 for m, a in whole))
     size = math.sqrt(sum(float(a.norm()) ** 2 for _, a in whole))
     assert found.relative == pytest.approx(apart / size, rel=1e-5, abs=1e-6)
@@ -85,7 +90,7 @@ def test_distances_are_those_of_whole_matrices(kind: str) -> None:
 def test_the_effect_is_that_of_sums_in_the_weights(kind: str) -> None:
     model = two()
     batch = batches()[0]
-    view = ftlab.combination(model, WEIGHTS, batch, kinds=[kind])
+    view = combination(model, WEIGHTS, batch, types=[kind])
     (found,) = view.combinations.combinations
     answers = []
     for at in (0, 1, None):  # what was made, the sum, the base
@@ -110,33 +115,35 @@ def test_all_types_that_peft_has_are_tried_and_nothing_is_left() -> None:
     model = two()
     model.train()
     before = state(model)
-    view = ftlab.combination(model, WEIGHTS, batches()[0])
+    view = combination(model, WEIGHTS, batches()[0])
     assert [each.kind for each in view.combinations.combinations] == ALL
     assert not any(each.why for each in view.combinations.combinations)
     assert state(model) == before
     off = {each.kind: each.relative for each in view.combinations.combinations}
     assert off["svd"] == min(value for kind, value in off.items() if kind != "cat")
-    assert view.headline().startswith("0.7 x default + -0.4 x more: cat is exact; svd ")
+    assert view.headline().startswith(
+        "0.7 x default + -0.4 x more: cat is exact; svd, the "
+    )
     assert len(view.table()) == 4 * len(ALL)
     assert png(view.figure()).startswith(b"\x89PNG")
 
 
 def test_a_sum_with_rslora_is_too_strong_by_the_root_of_its_rank() -> None:
-    view = ftlab.combination(two(use_rslora=True), WEIGHTS, kinds=["cat"])
+    view = combination(two(use_rslora=True), WEIGHTS, types=["cat"])
     (found,) = view.combinations.combinations
     assert found.scaling == pytest.approx(8**0.5)
     assert found.relative == pytest.approx(8**0.5 - 1)
     assert view.exact == ()
-    assert "no type is exact; cat is off by 183%" in view.headline()
+    assert "no type is exact; cat, the next, is off by 183%" in view.headline()
 
 
 def test_what_else_is_lost_is_told() -> None:
-    view = ftlab.combination(two(use_dora=True), WEIGHTS, kinds=["cat"])
+    view = combination(two(use_dora=True), WEIGHTS, types=["cat"])
     assert view.combinations.combinations[0].lost == ("magnitudes",)
     assert view.exact == ()
-    assert "cat is off by" in view.headline()
+    assert "cat, the next, is off by" in view.headline()
     assert "without magnitudes" in view.headline()
-    view = ftlab.combination(two(lora_bias=True), WEIGHTS, kinds=["cat"])
+    view = combination(two(lora_bias=True), WEIGHTS, types=["cat"])
     assert view.combinations.combinations[0].lost == ("biases",)
 
 
@@ -146,45 +153,42 @@ def test_what_peft_refuses_is_told_by_type() -> None:
         "large",
         LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], r=6),
     )
-    found = ftlab.combination(
-        model, {"default": 0.5, "large": 0.5}, kinds=["linear", "cat"]
-    )
+    found = combination(model, {"default": 0.5, "large": 0.5}, types=["linear", "cat"])
     linear, cat = found.combinations.combinations
     assert "same r value" in linear.why
     assert cat.why == ""
     assert "linear: refused by PEFT: ValueError: All adapters must" in repr(found)
     heads = two(modules_to_save=["lm_head"])
-    none = ftlab.combination(heads, WEIGHTS, batches()[0], kinds=["cat"])
+    none = combination(heads, WEIGHTS, batches()[0], types=["cat"])
     assert none.headline().endswith("PEFT combines these in no way")
 
 
 def test_embeddings_and_transposed_layers_are_combined_too() -> None:
     model = two(gpt2(), targets=["c_attn", "wte"])
-    view = ftlab.combination(model, WEIGHTS, batches()[0], kinds=["cat", "svd"])
+    view = combination(model, WEIGHTS, batches()[0], types=["cat", "svd"])
     cat, svd = view.combinations.combinations
     assert view.exact == ("cat",)
     assert cat.moved < 1e-9
     assert svd.relative > 0.01
-    assert [each.place for each in cat.layers][0] == "embedding"
+    assert cat.layers[0][0] == "embedding"
 
 
 def test_bad_values_are_refused() -> None:
     model = two()
     given: list[tuple[Any, Any, dict[str, Any], str]] = [
-        (model, {}, {}, "weights={}"),
-        (model, ["default"], {}, "weights="),
+        (model, {}, {}, "combined={}"),
+        (model, ["default"], {}, "combined="),
         (model, {"default": 0.5, "mor": 0.5}, {}, "LoRA adapters .'default', 'more'"),
-        (model, {"default": "1"}, {}, "weights="),
-        (model, {"default": float("inf")}, {}, "weights="),
+        (model, {"default": "1"}, {}, "combined="),
+        (model, {"default": float("inf")}, {}, "combined="),
         (drawn("ia3", 1), {"default": 1.0}, {}, "LoRA adapters ..;"),
-        (llama(), {"default": 1.0}, {}, "LoRA adapters ..;"),
-        (model, WEIGHTS, {"kinds": ["mean"]}, "kinds=.*PEFT has svd, linear"),
-        (model, WEIGHTS, {"kinds": "cat"}, "pass some in a tuple"),
-        (model, WEIGHTS, {"density": 0}, "density=0"),
+        (llama(), {"default": 1.0}, {}, "has no adapter"),
+        (model, WEIGHTS, {"types": ["mean"]}, "types=.*PEFT has svd, linear"),
+        (model, WEIGHTS, {"types": "cat"}, "pass some in a tuple"),
     ]
     for model, weights, named, words in given:
         with pytest.raises(BadValueError, match=words):
-            ftlab.combination(model, weights, **named)
+            combination(model, weights, **named)
 
 
 def test_the_model_stays_what_it_was_when_combining_is_cut_short(
@@ -200,8 +204,7 @@ def test_the_model_stays_what_it_was_when_combining_is_cut_short(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LoraModel, "add_weighted_adapter", cut_short)
-    monkeypatch.setattr("ftlab.laboratory.combining.all_kinds", lambda: ("cat",))
-    monkeypatch.setattr("ftlab.session.combination.all_kinds", lambda: ("cat",))
+    monkeypatch.setattr("ftlab.laboratory.combining._kinds", lambda: ("cat",))
     with pytest.raises(KeyboardInterrupt):
-        ftlab.combination(model, WEIGHTS)
+        combination(model, WEIGHTS)
     assert state(model) == before

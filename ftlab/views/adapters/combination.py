@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING
 
-from ftlab.records.adapter_combination import Combination
 from ftlab.views.adapters.heat import share_words
 from ftlab.views.style import SERIES, number
 from ftlab.views.view import View
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
-    from ftlab.records.adapter_combination import Combinations
+    from ftlab.records.adapter_combination import Combination, Combinations
 
 ROUNDINGS = 32
 """Machine precisions up to which a relative distance is rounding."""
@@ -30,10 +28,11 @@ class CombinationView(View["Combinations"]):
     --------
     >>> from ftlab.records.adapter_combination import Combination, Combinations
     >>> from ftlab.views.adapters.combination import CombinationView
-    >>> found = (Combination("svd", 8, 1.0, 0.3), Combination("cat", 16, 1.0, 1e-8))
-    >>> CombinationView(Combinations({"a": 0.5, "b": 0.5}, found, float("nan"), 1e-7))
-    0.5 x a + 0.5 x b: cat is exact; svd is off by 30%
-      svd: rank 8, off by 30% of the sum
+    >>> svd = Combination("svd", 8, 1.0, (("layers.0.q", 0.3, 1.0),))
+    >>> cat = Combination("cat", 16, 1.0, (("layers.0.q", 0.0, 1.0),))
+    >>> CombinationView(Combinations({"a": 0.5, "b": 2}, (svd, cat), 0.1, 1e-7))
+    0.5 x a + 2 x b: cat is exact; svd, the next, is off by 30%
+      svd: rank 8, off by 30% of the sum, most at layers.0.q
       cat: rank 16, exact
     """
 
@@ -52,17 +51,16 @@ class CombinationView(View["Combinations"]):
 
     def headline(self) -> str:
         """Say which types are exact, and how far the best of the others is off."""
-        one = self.combinations
-        asked = " + ".join(f"{weight:.3g} x {n}" for n, weight in one.weights.items())
-        off = [e for e in one.combinations if e.kind not in self.exact and not e.why]
-        if not off and not self.exact:
-            return f"{asked}: PEFT combines these in no way"
-        exact = " and ".join(self.exact) or "no type"
-        said = f"{asked}: {exact} is exact"
+        one, exact = self.combinations, self.exact
+        said = " + ".join(f"{weight:.3g} x {n}" for n, weight in one.weights.items())
+        off = [e for e in one.combinations if e.kind not in exact and not e.why]
+        if not off and not exact:
+            return f"{said}: PEFT combines these in no way"
+        said += f": {' and '.join(exact) or 'no type'} is exact"
         if off:
             best = min(off, key=lambda each: (len(each.lost), each.relative))
-            said += f"; {best.kind} is off by {share_words(best.relative)}"
-            said += f", without {' and '.join(best.lost)}" if best.lost else ""
+            said += f"; {best.kind}, the next, is off by {share_words(best.relative)}"
+            said += _lost_words(best)
         return said
 
     def _stamp(self) -> Hashable:
@@ -74,64 +72,53 @@ class CombinationView(View["Combinations"]):
     def _table(self, summary: Combinations) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "kind": each.kind,
-                "place": layer.place,
-                "relative": layer.relative,
-                "distance": layer.distance,
-                "size": layer.size,
-                "rank": each.rank,
-                "scaling": each.scaling,
-                "moved": each.moved,
-                "turned": each.turned,
-                "seconds": each.seconds,
-            }
-            for each in summary.combinations
-            for layer in each.layers
-        )
+        columns = ["kind", "rank", "scaling", "moved", "turned", "place", "distance", "size"]
+        rows = [
+            (e.kind, e.rank, e.scaling, e.moved, e.turned, *layer)
+            for e in summary.combinations
+            for layer in e.layers
+        ]
+        return pd.DataFrame(rows, columns=columns)
 
     def _text(self, summary: Combinations) -> str:
-        lines = [self.headline()]
-        if math.isfinite(summary.moved):
-            moved = number(summary.moved)
-            lines.append(f"the sum moves the next token by {moved} nats (mean KL)")
-        return "\n  ".join([*lines, *map(self._words, summary.combinations)])
+        return "\n  ".join([self.headline(), *map(self._words, summary.combinations)])
 
     def _words(self, each: Combination) -> str:
         if each.why:
             return f"{each.kind}: refused by PEFT: {each.why}"
-        said = f"{each.kind}: rank {each.rank}, "
-        if each.kind in self.exact:
-            said += "exact"
-        else:
-            said += f"off by {share_words(each.relative)} of the sum"
-        if each.layers and each.kind not in self.exact:
-            worst = max(each.layers, key=lambda layer: layer.relative)
-            said += f", most {worst.place}: {share_words(worst.relative)}"
+        said = f"{each.kind}: rank {each.rank}, exact"
+        if each.kind not in self.exact:
+            worst = max(each.layers, key=lambda layer: layer[1] / (layer[2] or 1))
+            said = said.removesuffix("exact") + f"off by {share_words(each.relative)} "
+            said += f"of the sum, most at {worst[0]}"
         if math.isfinite(each.moved):
-            said += f"; {number(each.moved)} nats from it, another token at "
-            said += f"{each.turned:.0%}"
-        said += f"; without {' and '.join(each.lost)}" if each.lost else ""
-        return said
+            whole = number(self.combinations.moved)
+            said += f"; {number(each.moved)} nats from it, which is {whole} from the "
+            said += f"base; another token at {each.turned:.0%}"
+        return said + _lost_words(each)
 
     def draw_on(self, figure: Figure | SubFigure, summary: Combinations) -> None:
         """Draw how far each type is from the sum, in weights and in next tokens."""
-        title = "\n".join(textwrap.wrap(self.headline(), 110))
-        figure.suptitle(title, fontsize=9, x=0.01, ha="left")
+        figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False, sharey=True)[0]
         made = [each for each in summary.combinations if not each.why]
-        kinds = [each.kind for each in made]
-        bars = left.barh(kinds, [each.relative for each in made], color=SERIES[0])
-        words = [share_words(e.relative) for e in made]
-        left.bar_label(bars, words, fontsize=7, padding=2)
-        bars = right.barh(kinds, [each.moved for each in made], color=SERIES[1])
-        right.bar_label(bars, [number(e.moved) for e in made], fontsize=7, padding=2)
-        right.axvline(summary.moved, color="#808080", ls="--", lw=1, label="sum : base")
-        right.legend(fontsize=7)
-        left.invert_yaxis()
-        titles = ("distance from the sum, of its size", "KL from the sum, nats")
-        for axis, name in zip((left, right), titles, strict=True):
-            axis.set_title(name, fontsize=8.5, loc="left")
+        apart, moved = ([getattr(e, n) for e in made] for n in ("relative", "moved"))
+        for axis, values, words, title in (
+            (left, apart, share_words, "distance from the sum, of its size"),
+            (right, moved, number, "next token, KL from the sum, nats"),
+        ):
+            colour = SERIES[axis is right]
+            bars = axis.barh([each.kind for each in made], values, color=colour)
+            axis.bar_label(bars, list(map(words, values)), fontsize=7, padding=2)
+            axis.set_title(title, fontsize=8.5, loc="left")
             axis.tick_params(labelsize=7)
             axis.margins(x=0.2)
+        right.axvline(
+            summary.moved, color="#808080", ls="--", lw=1, label="of the base"
+        )
+        right.legend(fontsize=7)
+        left.invert_yaxis()
+
+
+def _lost_words(each: Combination) -> str:
+    return f", without {' and '.join(each.lost)}" if each.lost else ""

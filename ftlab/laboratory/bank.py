@@ -10,7 +10,7 @@ import math
 import statistics
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from typing import Any
@@ -32,23 +32,18 @@ class Bank:
     """Adapters on one live model, and requests of several threads to them."""
 
     def __init__(
-        self,
-        model: torch.nn.Module,
-        shares: Mapping[str | None, float] | None = None,
-        salt: str = "",
+        self, model: torch.nn.Module, shares: Any = None, salt: str = ""
     ) -> None:
         self.shares = shares or {}
-        self._salt = salt
-        self._closed = False
+        self._salt, self._closed = salt, False
         with ExitStack() as stack:
             stack.enter_context(evaluating(model))
             self._mounted = stack.enter_context(Mounted(model))
             self._stack = stack.pop_all()
         self._gate = Gate(self._switch)
         self._prompts, self._counting = threading.Lock(), threading.Lock()
-        self._failed: dict[str | None, int] = defaultdict(int)
-        self._done: dict[str | None, int] = defaultdict(int)
-        self._times: dict[str | None, deque[tuple[float, float]]] = defaultdict(
+        self._done: Counter[tuple[str | None, bool]] = Counter()
+        self._times: dict[Any, deque[tuple[float, float]]] = defaultdict(
             lambda: deque(maxlen=KEPT)
         )
 
@@ -61,7 +56,7 @@ class Bank:
         return self._shares
 
     @shares.setter
-    def shares(self, given: Mapping[str | None, float]) -> None:
+    def shares(self, given: Any) -> None:
         values = list(given.values()) if isinstance(given, Mapping) else [-1]
         if not all(isinstance(v, int | float) and 0 <= v < math.inf for v in values):
             msg = f"shares={given!r}: pass numbers by adapter: {{'a': 0.9, 'b': 0.1}}."
@@ -85,10 +80,8 @@ class Bank:
     def delete(self, name: str) -> None:
         """Delete an adapter that was loaded here, when no request is under way."""
         if self._shares.get(name):
-            msg = (
-                f"{name!r} answers {self._shares[name]:.0%} of the keys; set "
-                "bank.shares without it before it is deleted."
-            )
+            msg = f"{name!r} answers {self._shares[name]:.0%} of the keys; set "
+            msg += "bank.shares without it before it is deleted."
             raise BadValueError(msg)
         with self._gate.alone():
             self._mounted.delete(name)
@@ -101,16 +94,15 @@ class Bank:
 
     def route(self, key: str | int | bytes) -> str | None:
         """Return the adapter that answers a key: always the same one of it."""
-        if not self._shares:
-            msg = "the bank has no shares; set bank.shares = {'a': 0.9, 'b': 0.1}."
-            raise BadValueError(msg)
-        if not isinstance(key, str | int | bytes):
-            msg = f"key is a {type(key).__name__}; pass a user's name or number."
-            raise BadValueError(msg)
-        told = key if isinstance(key, bytes) else str(key).encode()
-        found = hashlib.blake2b(self._salt.encode() + b"\0" + told, digest_size=8)
-        place, end = int.from_bytes(found.digest()) / 2**64, 0.0
         arms = [name for name, share in self._shares.items() if share]
+        if not arms or isinstance(key, float):
+            msg = f"key={key!r}, shares={self._shares}: pass a user's name or number, "
+            msg += "and set bank.shares = {'a': 0.9, 'b': 0.1} before."
+            raise BadValueError(msg)
+        told = self._salt.encode() + b"\0"
+        told += key if isinstance(key, bytes) else str(key).encode()
+        digest = hashlib.blake2b(told, digest_size=8).digest()
+        place, end = int.from_bytes(digest) / 2**64, 0.0
         for name in arms:
             end += self._shares[name]
             if place < end:
@@ -122,17 +114,10 @@ class Bank:
     ) -> Any:
         """Return what the model returns for a batch of keyword arguments.
 
-        Parameters
-        ----------
-        batch
-            Keyword arguments of the model.
-        adapter
-            Name of the one that answers; ``None`` for the base alone.
-        key
-            In the place of ``adapter``: whom the shares give one.
+        ``adapter`` names who answers, ``None`` the base alone; or ``key`` is given one.
         """
-        chosen = self._chosen(adapter, key)
-        return self.answer(chosen, lambda model: model(**dict(batch)))
+        name = self._chosen(adapter, key)
+        return self.answer(name, lambda model: model(**dict(batch)))
 
     def generate(
         self, *, adapter: Any = _NOT_GIVEN, key: Any = None, **arguments: Any
@@ -153,44 +138,37 @@ class Bank:
         self._refuse(adapter)
         with self._gate.passing(adapter) as waited, torch.no_grad():
             self._refuse(adapter)  # it may have gone meanwhile
-            began = time.perf_counter()
+            began, done = time.perf_counter(), False
             try:
                 output = call(self._mounted.model)
-            except BaseException:
+                done = True
+            finally:
                 with self._counting:
-                    self._failed[adapter] += 1
-                raise
-            with self._counting:
-                self._done[adapter] += 1
-                self._times[adapter].append((waited, time.perf_counter() - began))
+                    self._done[adapter, done] += 1
+                    if done:
+                        took = time.perf_counter() - began
+                        self._times[adapter].append((waited, took))
             return output
 
     def counted(self) -> Arms:
         """Return what requests took until now."""
         with self._counting:
-            names = dict.fromkeys([*self._shares, *self.names, *self._done])
-            arms = tuple(map(self._arm, [*names, *(self._failed.keys() - names)]))
-        return Arms(arms, self._gate.switches)
+            asked = [name for name, _ in self._done]
+            names = dict.fromkeys([*self._shares, *self.names, *asked])
+            return Arms(tuple(map(self._arm, names)), self._gate.switches)
 
     def _arm(self, name: str | None) -> Arm:
         pairs = self._times.get(name) or [(math.nan, math.nan)]
         waited, took = zip(*pairs, strict=True)
-        return Arm(
-            name or "",
-            self._shares.get(name, math.nan),
-            self._done.get(name, 0),
-            self._failed.get(name, 0),
-            statistics.median(waited),
-            max(waited),
-            statistics.median(took),
-        )
+        middle = statistics.median(waited), max(waited), statistics.median(took)
+        counts = self._done[name, True], self._done[name, False]
+        return Arm(name or "", self._shares.get(name, math.nan), *counts, *middle)
 
     def _chosen(self, adapter: Any, key: Any) -> str | None:
         if (adapter is _NOT_GIVEN) == (key is None):
             msg = "pass adapter=name (None: the base alone), or key=user."
             raise BadValueError(msg)
-        named: str | None = self.route(key) if adapter is _NOT_GIVEN else adapter
-        return named
+        return self.route(key) if key is not None else adapter
 
     def _switch(self, name: str | None) -> None:
         if name is None:
@@ -204,8 +182,6 @@ class Bank:
             raise BadValueError(msg)
         if adapter is not None and adapter not in self.names:
             known = ", ".join(self.names) or "none"
-            msg = (
-                f"the bank has no adapter {adapter!r}; it has {known}. Load it: "
-                f"bank.load({adapter!r}, folder)."
-            )
+            msg = f"the bank has no adapter {adapter!r}; it has {known}. Load it: "
+            msg += f"bank.load({adapter!r}, folder)."
             raise BadValueError(msg)

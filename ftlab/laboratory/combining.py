@@ -31,28 +31,15 @@ SEED = 0
 def combined(
     model: Any, batch: Mapping[str, Any] | None, weights: Any, kinds: Sequence[str]
 ) -> Combinations:
-    """Combine LoRA adapters in each way, measure, and leave the model as it was.
-
-    Raises
-    ------
-    BadValueError
-        The weights are no numbers by adapter, an adapter is no LoRA of a PeftModel, or
-        PEFT has no such kind.
-    """
+    """Combine LoRA adapters in each way, measure, and leave the model as it was."""
     there = {p.adapter: p for p in lora_pairs(model) if p.a is not None}
     given = dict(weights) if isinstance(weights, Mapping) else {}
-    numbers = all(
-        isinstance(w, int | float) and -math.inf < w < math.inf for w in given.values()
-    )
-    if (
-        not given
-        or not numbers
-        or given.keys() - there
-        or not hasattr(model, "add_weighted_adapter")
-    ):
+    numbers = all(isinstance(w, int | float) and w - w == 0 for w in given.values())
+    mixable = hasattr(model, "add_weighted_adapter") and given.keys() <= there.keys()
+    if not given or not numbers or not mixable:
         msg = (
-            f"combined={weights!r}, of a {type(model).__name__} with LoRA adapters "
-            f"{sorted(there)}; pass the weight of each: combined={{'a': 0.7, 'b': 0.3}}."
+            f"combine={weights!r}, of LoRA adapters {sorted(there)} in a "
+            f"{type(model).__name__}; pass weights: combine={{'a': 0.7, 'b': 0.3}}."
         )
         raise BadValueError(msg)
     known = _kinds()

@@ -38,30 +38,21 @@ class Found:
 class Mounted:
     """Adapters on a live model; leaving the context puts the model back as it was.
 
-    Parameters
-    ----------
-    model
-        A PeftModel, whose own adapters stay, or a model without adapters, which is
-        wrapped while one is loaded. `Mounted.model` is what is to be called.
-
-    Raises
-    ------
-    BadValueError
-        The model carries adapters in another way, or has merged ones.
+    It is a PeftModel, whose own adapters stay, or a model without adapters, which is
+    wrapped while one is loaded: `Mounted.model` is what is to be called.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         from peft import PeftModel
 
         self.live = isinstance(model, PeftModel)
-        if (not self.live and holders(model)) or len(holders(model)) > 1:
+        around = [model] if self.live else []
+        if is_merged(model) or [e.module for e in holders(model)] != around:
             msg = (
-                f"{type(model).__name__} carries adapters without a PeftModel around "
-                "it, or in two; pass the PeftModel, or a base without adapters."
+                f"{type(model).__name__} has merged adapters, or has them without a "
+                "PeftModel around it, or in two; pass a PeftModel after "
+                "unmerge_adapter(), or a base without adapters."
             )
-            raise BadValueError(msg)
-        if is_merged(model):
-            msg = "an adapter is merged into this model; call unmerge_adapter() first."
             raise BadValueError(msg)
         self._given = model
         self._found = Found(model)
@@ -81,7 +72,6 @@ class Mounted:
             self.on()
         finally:
             self._unwrap()
-            self.loaded = []
 
     @property
     def configs(self) -> dict[str, Any]:
@@ -89,13 +79,7 @@ class Mounted:
         return dict(getattr(self.model, "peft_config", None) or {})
 
     def load(self, name: str, source: Any) -> None:
-        """Load an adapter from a folder, or take the active one of another PeftModel.
-
-        Raises
-        ------
-        BadValueError
-            The name is taken, or PEFT cannot put all of that on this model.
-        """
+        """Load an adapter from a folder, or the active one of another PeftModel."""
         self.on()
         if name in self.configs:
             msg = f"the model has an adapter {name!r} already; choose another name."
@@ -155,13 +139,7 @@ class Mounted:
         self._off.close()
 
     def delete(self, name: str) -> None:
-        """Delete an adapter that was loaded here; with the last one the wrapper goes.
-
-        Raises
-        ------
-        BadValueError
-            It was not.
-        """
+        """Delete an adapter that was loaded here; the wrapper goes with the last."""
         self.on()
         if name not in self.loaded:
             known = ", ".join(self.loaded) or "none"
@@ -191,11 +169,9 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
     """Yield the folder of an adapter; that of a live one is written for a while."""
     from peft import PeftModel
 
-    if (
-        isinstance(source, str | Path)
-        and (Path(source) / "adapter_config.json").exists()
-    ):
-        yield Path(source)
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is not None and (path / "adapter_config.json").is_file():
+        yield path
     elif isinstance(source, PeftModel) and len(_active(source)) == 1:
         (active,) = _active(source)
         with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
@@ -203,7 +179,7 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
             source.save_pretrained(made, selected_adapters=[active])
             yield Path(made) / ("" if active == "default" else active)
     else:
-        kind = repr(str(source)) if isinstance(source, str | Path) else type(source)
+        kind = repr(str(path)) if path is not None else type(source)
         msg = (
             f"{name!r} is {kind}, no folder with adapter_config.json; pass one that "
             "save_pretrained has written, or a PeftModel with one active adapter."

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -38,15 +38,7 @@ def swapped(
     rounds: int,
     requests: tuple[int, int],
 ) -> Swapped:
-    """Load, activate, switch off, switch on and delete adapters; the model stays.
-
-    Parameters
-    ----------
-    model, adapters, batch, rounds
-        As of `ftlab.swap`.
-    requests
-        How many are then sent through a bank, and by how many threads.
-    """
+    """Do what `ftlab.swap` says; ``requests`` has their number and that of threads."""
     with (
         undisturbed(side(model, batch)),
         evaluating(model),
@@ -63,17 +55,16 @@ def swapped(
             left = _live_bytes(mounted.model) - trial.nbytes
         restored = _answer(model, batch)[0] == found
         sent = _sent(model, adapters, batch, requests, trial.known)
-    plain, alike = statistics.median(trial.plain), tuple(trial.alike())
-    return Swapped(tuple(trial.swaps()), rounds, plain, alike, left, restored, sent)
+    known = [(name or "the base", marks) for name, marks in trial.known.items()]
+    alike = tuple((a, b) for (a, x), (b, y) in combinations(known, 2) if x == y)
+    return Swapped(tuple(trial.swaps()), rounds, alike, left, restored, sent)
 
 
 def _answer(model: Any, batch: Mapping[str, Any]) -> tuple[str, float]:
     """Call a model; return a digest of its output, and the seconds it took."""
-    _wait()
-    began = time.perf_counter()
+    began = _now()
     output = model(**batch)
-    _wait()
-    took = time.perf_counter() - began
+    took = _now() - began
     return _digest(output), took
 
 
@@ -90,6 +81,20 @@ def _digest(output: Any) -> str:
     return found.hexdigest()
 
 
+def _now() -> float:
+    """Read the clock when the device has done what it was given."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def _live_bytes(model: torch.nn.Module) -> int:
+    """Count the bytes behind parameters and buffers, each once."""
+    tensors = [*model.parameters(), *model.buffers()]
+    held = [t.untyped_storage() for t in tensors if not t.is_meta]
+    return sum({each.data_ptr(): each.nbytes() for each in held}.values())
+
+
 class _Marks(Listener):
     """Keeps a digest of what each module returns."""
 
@@ -102,13 +107,6 @@ class _Marks(Listener):
         return tensor
 
 
-class _Known(NamedTuple):
-    """What must be answered from now on, and what modules return on the way."""
-
-    marks: str
-    places: dict[Place, str]
-
-
 class _Trial:
     """Does one operation after the other, and holds each answer against what is known.
 
@@ -116,10 +114,10 @@ class _Trial:
     """
 
     def __init__(self, mounted: Mounted, batch: Mapping[str, Any]) -> None:
-        self.known: dict[str | None, _Known] = {}
-        self.plain: list[float] = []
+        self.known: dict[str | None, str] = {}
         self.nbytes = _live_bytes(mounted.model)
         self._mounted, self._batch, self._done = mounted, batch, 0
+        self._places: dict[str | None, dict[Place, str]] = {}
         self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
         self._parted: dict[tuple[str, str], list[Any]] = defaultdict(list)
         mounted.off()
@@ -158,81 +156,57 @@ class _Trial:
 
     def swaps(self) -> Iterator[Swap]:
         """Yield what the operations took, and how often an answer was another one."""
-        for (operation, name), took in self._took.items():
-            *seconds, nbytes, cuda = map(statistics.median, zip(*took, strict=True))
-            parted = self._parted[operation, name]
-            checks = 2 * len(took), len(parted)
+        for key, took in self._took.items():
+            medians = map(statistics.median, zip(*took, strict=True))
+            parted = self._parted[key]
             where = (parted or [("", -1)])[0]
-            grown = int(nbytes), int(cuda)
-            yield Swap(operation, name, *seconds, *grown, *checks, *where)
-
-    def alike(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of adapters of which the answers are the same."""
-        for (a, one), (b, other) in combinations(self.known.items(), 2):
-            if one.marks == other.marks:
-                yield a or "the base", b or "the base"
+            yield Swap(*key, *medians, 2 * len(took), len(parted), *where)
 
     def _do(
         self, operation: str, name: str, act: Callable[[], None], then: str | None
     ) -> None:
         """Time an operation, after which the model must answer as ``then`` does."""
-        nbytes, cuda = _live_bytes(self._mounted.model), _allocated()
-        began = time.perf_counter()
+        before, began = self._memory(), _now()
         act()
-        _wait()
-        took = time.perf_counter() - began
-        model, known = self._mounted.model, self.known[then]
-        grown = _live_bytes(model) - nbytes, _allocated() - cuda
-        answers = [_answer(model, self._batch) for _ in range(2)]
+        took = _now() - began
+        grown = [y - x for x, y in zip(before, self._memory(), strict=True)]
+        answers = [_answer(self._mounted.model, self._batch) for _ in range(2)]
+        for marks, _ in answers:
+            if marks != self.known[then]:
+                at = self._where(self._places[then]), self._done
+                self._parted[operation, name].append(at)
         seconds = [each for _, each in answers]
         self._took[operation, name].append((took, *seconds, *grown))
-        for marks, _ in answers:
-            if marks != known.marks:
-                self._parted[operation, name].append((self._where(known), self._done))
         self._done += 1
-        if then is None:
-            self.plain.append(seconds[1])
+
+    def _memory(self) -> tuple[int, int]:
+        cuda = torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
+        return _live_bytes(self._mounted.model), cuda
 
     def _learn(self, name: str | None) -> None:
         """Keep what the model answers now, which it must answer again."""
         model = self._mounted.model
-        found = _answer(model, self._batch)[0]
-        self.known[name] = _Known(found, self._places())
-        if _answer(model, self._batch)[0] != found:
+        self.known[name] = _answer(model, self._batch)[0]
+        self._places[name] = self._heard()
+        if _answer(model, self._batch)[0] != self.known[name]:
             msg = (
                 f"{type(model).__name__} does not answer this batch twice alike, bit "
                 "for bit; call torch.use_deterministic_algorithms(True) before."
             )
             raise BadValueError(msg)
 
-    def _places(self) -> dict[Place, str]:
+    def _heard(self) -> dict[Place, str]:
         marks = _Marks()
         with Listening(self._mounted.model, marks):
             self._mounted.model(**self._batch)
         return marks.found
 
-    def _where(self, known: _Known) -> str:
+    def _where(self, known: dict[Place, str]) -> str:
         """Name the first place that returns something else than it should."""
-        found = self._places()
-        apart = (p for p, m in known.places.items() if found.get(p, m) != m)
+        found = self._heard()
+        apart = (p for p, marks in known.items() if found.get(p, marks) != marks)
         first = next(apart, None)
         return "the output" if first is None else place_of(first.module)
-
-
-def _live_bytes(model: torch.nn.Module) -> int:
-    """Count the bytes behind parameters and buffers, each once."""
-    tensors = [*model.parameters(), *model.buffers()]
-    held = [t.untyped_storage() for t in tensors if not t.is_meta]
-    return sum({each.data_ptr(): each.nbytes() for each in held}.values())
-
-
-def _allocated() -> int:
-    return torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
-
-
-def _wait() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def _sent(
@@ -240,7 +214,7 @@ def _sent(
     adapters: Mapping[str, Any],
     batch: Mapping[str, Any],
     requests: tuple[int, int],
-    known: Mapping[str | None, _Known],
+    known: Mapping[str | None, str],
 ) -> Requests | None:
     """Send requests to all adapters in turn, from several threads at once."""
     count, threads = requests
@@ -252,25 +226,15 @@ def _sent(
         asked = [(None, *adapters)[at % (len(adapters) + 1)] for at in range(count)]
         pool = ThreadPoolExecutor(threads)
         try:
-            answers = list(pool.map(partial(_asked, bank, batch), asked))
+            ask = partial(bank.answer, call=lambda model: _answer(model, batch)[0])
+            answers = list(pool.map(ask, asked))
         finally:
             pool.shutdown(cancel_futures=True)
-        arms, routing = bank.counted(), _routing(bank)
+        arms, began = bank.counted(), _now()
+        for _ in range(PASSES):
+            bank.answer(None, lambda _: None)
+        routing = (_now() - began) / PASSES
     pairs = zip(asked, answers, strict=True)
-    strange = [each for name, each in pairs if each != known[name].marks]
-    others = {each.marks for each in known.values()}
-    wrong = sum(each in others for each in strange)
+    strange = [each for name, each in pairs if each != known[name]]
+    wrong = sum(each in known.values() for each in strange)
     return Requests(arms, threads, len(strange), wrong, routing)
-
-
-def _asked(bank: Bank, batch: Mapping[str, Any], name: str | None) -> str:
-    return str(bank.answer(name, lambda model: _answer(model, batch)[0]))
-
-
-def _routing(bank: Bank) -> float:
-    took = []
-    for _ in range(PASSES):
-        began = time.perf_counter()
-        bank.answer(None, lambda _: None)
-        took.append(time.perf_counter() - began)
-    return statistics.median(took)

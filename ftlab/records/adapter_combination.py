@@ -1,59 +1,50 @@
 """A weighted sum of adapters, and what PEFT makes of it: plain values."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """What one combination type makes of the sum.
+    """What one combination type of PEFT's makes of the sum; ``why`` if it refuses to.
 
     Attributes
     ----------
-    kind
-        PEFT's ``combination_type``.
     rank, scaling
         Of the new adapter; the scaling should be 1.
     layers
-        By place: norm of its scaling x B A less the weighted sum of the parts', and of
-        that sum.
+        Place, norm of its scaling x B A less the sum of the parts', norm of that sum.
     moved, turned
-        Mean KL divergence of the next token from that of the sum, in nats, and the
-        share of tokens after which another one is the likeliest; NaN without a batch.
+        Mean KL divergence of the next token from that with the sum, in nats, and the
+        share of tokens after which another one is the likeliest.
     lost
         What the parts have beside A and B, and it has not.
-    why
-        Why PEFT refuses it; ``""`` where it does not.
     """
 
     kind: str
     rank: int = 0
-    scaling: float = float("nan")
+    scaling: float = math.nan
     layers: tuple[tuple[str, float, float], ...] = ()
-    moved: float = float("nan")
-    turned: float = float("nan")
+    moved: float = math.nan
+    turned: float = math.nan
     lost: tuple[str, ...] = ()
     why: str = ""
 
     @property
     def relative(self) -> float:
         """Distance from the sum over its size, of all layers together."""
-        apart, size = (sum(each[at] ** 2 for each in self.layers) for at in (1, 2))
-        return float((apart / size) ** 0.5) if size else float("nan")
+        size = math.hypot(*(size for _, _, size in self.layers))
+        apart = math.hypot(*(distance for _, distance, _ in self.layers))
+        return apart / size if size else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
     """All combination types, of the same adapters and weights.
 
-    Attributes
-    ----------
-    weights, combinations
-        By adapter, and by type in PEFT's order.
-    moved
-        KL divergence of the next token with the sum from that without adapters.
-    rounding
-        Machine precision of the factors' dtype.
+    ``moved`` is the KL divergence of the next token with the sum from that without
+    adapters, ``rounding`` the machine precision of the factors.
     """
 
     weights: Mapping[str, float]

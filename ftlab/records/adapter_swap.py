@@ -5,21 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One kind of operation with one adapter, over all rounds.
+    """One operation (load, activate, off, on, delete) with one adapter, in all rounds.
 
-    Attributes
-    ----------
-    operation, adapter
-        ``"load"``, ``"activate"``, ``"off"``, ``"on"`` or ``"delete"``, of which one.
-    seconds, first, second
-        Of the operation, of the first forward after it, of the next one: medians.
-    nbytes, cuda
-        By how much parameters and buffers grew, and CUDA's allocated memory; medians.
-    checks, unequal
-        How often the output was held against what it must be, and was not that.
-    where, since
-        First place that returned something else, and the number of the operation, of
-        all, after which it first did; -1 for none.
+    Medians are ``seconds`` of it, of the ``first`` forward after it and of the
+    ``second``, and by how many bytes parameters and buffers grew, and CUDA's memory. Of
+    ``checks`` answers ``unequal`` were not what they must be; ``where`` is the first
+    place that returned something else, after the operation ``since``, of all.
     """
 
     operation: str
@@ -27,8 +18,8 @@ class Swap:
     seconds: float
     first: float
     second: float
-    nbytes: int
-    cuda: int = 0
+    nbytes: float = 0
+    cuda: float = 0
     checks: int = 0
     unequal: int = 0
     where: str = ""
@@ -37,16 +28,9 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What a bank's requests to one adapter took.
+    """A bank's requests to one adapter (``""``: the base), and its share of the keys.
 
-    Attributes
-    ----------
-    adapter, share
-        Its name, and the part of all keys that it answers; NaN where it has none.
-    requests, failed
-        How many were answered, and how many ended in an error.
-    waited, waited_most, seconds
-        Seconds before a request began (median, largest), and those of one (median).
+    ``waited`` and ``seconds`` are medians: before a request began, and of one.
     """
 
     adapter: str
@@ -70,15 +54,8 @@ class Arms:
 class Requests:
     """Mixed requests that several threads sent through a bank at once.
 
-    Attributes
-    ----------
-    arms, threads
-        What they took, and how many sent them.
-    mixed, wrong
-        How many were not answered as their adapter alone does, bit for bit, and how
-        many of these as another one does.
-    routing
-        Seconds that a bank adds to a request that needs no switch, the median.
+    ``mixed`` were not answered as their adapter alone does, bit for bit, ``wrong`` of
+    them as another one does. ``routing`` are the seconds that a bank adds to a request.
     """
 
     arms: Arms
@@ -92,23 +69,12 @@ class Requests:
 class Swapped:
     """What hot swapping did and took.
 
-    Attributes
-    ----------
-    swaps, rounds
-        By operation and adapter, and how often all was done.
-    plain
-        Seconds of a forward without adapters, the median.
-    alike
-        Pairs that answer the batch alike, so that no check can tell them apart.
-    left, restored
-        Bytes left when all was deleted, and whether the model answers as at first.
-    requests
-        What concurrent requests did; ``None`` where none were sent.
+    ``alike`` are pairs that no check can tell apart, ``left`` the bytes that are left
+    when all is deleted; ``restored`` says whether the model answers as at first.
     """
 
     swaps: tuple[Swap, ...]
     rounds: int
-    plain: float
     alike: tuple[tuple[str, str], ...]
     left: int
     restored: bool

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.anatomy import anatomy
-from ftlab.laboratory.combining import combined as combine
+from ftlab.laboratory.combining import combined
 from ftlab.laboratory.held import held_by
 from ftlab.laboratory.quantisation import quantised_layers
 from ftlab.laboratory.truncation import truncated
@@ -26,7 +26,7 @@ def adapters(
     original: Any = None,
     ranks: Any = (),
     directions: int = 0,
-    combined: Any = None,
+    combine: Any = None,
     types: Any = (),
 ) -> AdapterView:
     """Show what a model's adapters are, where they are, and what they change.
@@ -55,10 +55,10 @@ def adapters(
         In how many layers, evenly from first to last, to count the directions that the
         base has not ("intruder dimensions"). Each layer takes a decomposition of the
         base's weight: seconds for 2048 x 2048 on one core.
-    combined
-        Weights by LoRA adapter, such as ``{"a": 0.7, "b": 0.3}``: `add_weighted_adapter`
-        is tried in all its ways, and what each makes of it is held against the sum of
-        the adapters' updates, and, with a batch, its next tokens against those of it.
+    combine
+        Weights by LoRA adapter, ``{"a": 0.7, "b": 0.3}``: `add_weighted_adapter` is
+        tried in all its ways, and what each makes of them held against the sum of the
+        adapters' updates, and the next tokens of a batch against those with that sum.
         Types that prune keep a half; what DARE drops is drawn, once.
     types
         Some of PEFT's combination types, in the place of all. Those with ``svd`` take
@@ -106,10 +106,14 @@ def adapters(
         found,
         QuantisationView(bits) if bits else None,
         RanksView(truncated(chosen, given, asked)) if asked and given else None,
-        None
-        if combined is None
-        else CombinationView(combine(chosen, given, combined, types)),
+        _combinations(chosen, given, combine, types),
     )
+
+
+def _combinations(model: Any, batch: Any, weights: Any, types: Any) -> Any:
+    if weights is None:
+        return None
+    return CombinationView(combined(model, batch, weights, types))
 
 
 def _count(directions: Any) -> int:

@@ -44,7 +44,7 @@ def two(base: Any = None, targets: Any = ("q_proj", "v_proj"), **settings: Any) 
 
 
 def combination(model: Any, weights: Any, batch: Any = None, **types: Any) -> Any:
-    return ftlab.adapters(model, batch, combined=weights, **types).combinations
+    return ftlab.adapters(model, batch, combine=weights, **types).combinations
 
 
 def dense(model: Any, kind: str, density: float = 0.5) -> dict[str, tuple[Any, Any]]:
@@ -176,12 +176,12 @@ def test_embeddings_and_transposed_layers_are_combined_too() -> None:
 def test_bad_values_are_refused() -> None:
     model = two()
     given: list[tuple[Any, Any, dict[str, Any], str]] = [
-        (model, {}, {}, "combined={}"),
-        (model, ["default"], {}, "combined="),
+        (model, {}, {}, "combine={}"),
+        (model, ["default"], {}, "combine="),
         (model, {"default": 0.5, "mor": 0.5}, {}, "LoRA adapters .'default', 'more'"),
-        (model, {"default": "1"}, {}, "combined="),
-        (model, {"default": float("inf")}, {}, "combined="),
-        (drawn("ia3", 1), {"default": 1.0}, {}, "LoRA adapters ..;"),
+        (model, {"default": "1"}, {}, "combine="),
+        (model, {"default": float("inf")}, {}, "combine="),
+        (drawn("ia3", 1), {"default": 1.0}, {}, "LoRA adapters .. in"),
         (llama(), {"default": 1.0}, {}, "has no adapter"),
         (model, WEIGHTS, {"types": ["mean"]}, "types=.*PEFT has svd, linear"),
         (model, WEIGHTS, {"types": "cat"}, "pass some in a tuple"),

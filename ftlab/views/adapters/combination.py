@@ -72,13 +72,13 @@ class CombinationView(View["Combinations"]):
     def _table(self, summary: Combinations) -> pd.DataFrame:
         import pandas as pd
 
-        columns = ["kind", "rank", "scaling", "moved", "turned", "place", "distance", "size"]
+        of_kind, of_layer = ["kind", "rank", "scaling"], ["place", "distance", "size"]
         rows = [
-            (e.kind, e.rank, e.scaling, e.moved, e.turned, *layer)
+            (e.kind, e.rank, e.scaling, *layer)
             for e in summary.combinations
             for layer in e.layers
         ]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=of_kind + of_layer)
 
     def _text(self, summary: Combinations) -> str:
         return "\n  ".join([self.headline(), *map(self._words, summary.combinations)])

@@ -31,11 +31,10 @@ class SwapView(View["Swapped"]):
     >>> from ftlab.records.adapter_swap import Swap, Swapped
     >>> from ftlab.views.adapters.swap import SwapView
     >>> one = Swap("load", "math", 0.008, 0.003, 0.002, 4096, 0, 6, 2, "layers.0.q")
-    >>> SwapView(Swapped((one,), 3, 0.002, (), 0, True))
+    >>> SwapView(Swapped((one,), 3, (), 0, True))
     after load of math the model does not answer as it must: first at layers.0.q \
 (2 of 6 answers)
       load: 8 ms, the first forward 3 ms, the next 2 ms, 4 KiB
-      without adapters a forward takes 2 ms
     """
 
     title = "Hot swap"
@@ -96,7 +95,6 @@ class SwapView(View["Swapped"]):
             of_it = [each for each in summary.swaps if each.operation == operation]
             if of_it:
                 yield _operation_words(operation, of_it)
-        yield f"without adapters a forward takes {latency(summary.plain)}"
         if summary.requests is not None:
             yield _requests_words(summary.requests)
             yield from map(arm_words, summary.requests.arms.arms)
@@ -119,8 +117,6 @@ class SwapView(View["Swapped"]):
         _draw_bars(axes[2], summary, "memory, KiB", lambda each: each.nbytes / 1024)
         axes[0].set_yticks([i + 0.4 for i in range(len(OPERATIONS))], OPERATIONS)
         axes[0].invert_yaxis()
-        plain = 1e3 * summary.plain
-        axes[1].axvline(plain, color="#808080", ls="--", lw=1, label="without adapters")
         axes[1].legend(fontsize=7, loc="lower right")
 
 

@@ -23,8 +23,7 @@ from ftlab.laboratory.mounting import Mounted
 from ftlab.records.adapter_swap import Arm, Arms
 from ftlab.records.errors import BadValueError
 
-KEPT = 4096
-"""Latest requests of each adapter of which times are kept."""
+KEPT = 4096  # latest requests of each adapter of which times are kept
 _NOT_GIVEN: Any = object()
 
 
@@ -49,10 +48,7 @@ class Bank:
 
     @property
     def shares(self) -> dict[str | None, float]:
-        """By adapter, the part of all keys that it answers; may be set anew.
-
-        Keys stay with the first one when its share grows.
-        """
+        """By adapter, the part of all keys that it answers; may be set anew."""
         return self._shares
 
     @shares.setter
@@ -92,10 +88,10 @@ class Bank:
         with self._gate.alone():
             self._stack.close()
 
-    def route(self, key: str | int | bytes) -> str | None:
+    def route(self, key: Any) -> str | None:
         """Return the adapter that answers a key: always the same one of it."""
         arms = [name for name, share in self._shares.items() if share]
-        if not arms or isinstance(key, float):
+        if not arms or not isinstance(key, str | int | bytes):
             msg = f"key={key!r}, shares={self._shares}: pass a user's name or number, "
             msg += "and set bank.shares = {'a': 0.9, 'b': 0.1} before."
             raise BadValueError(msg)
@@ -112,10 +108,7 @@ class Bank:
     def __call__(
         self, batch: Mapping[str, Any], *, adapter: Any = _NOT_GIVEN, key: Any = None
     ) -> Any:
-        """Return what the model returns for a batch of keyword arguments.
-
-        ``adapter`` names who answers, ``None`` the base alone; or ``key`` is given one.
-        """
+        """Return what the model does for a batch of keyword arguments."""
         name = self._chosen(adapter, key)
         return self.answer(name, lambda model: model(**dict(batch)))
 

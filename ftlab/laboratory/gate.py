@@ -10,13 +10,7 @@ OVERTAKING = 16
 
 
 class Gate:
-    """Requests wait here until the adapter that they ask for is active.
-
-    Parameters
-    ----------
-    switch
-        Makes an adapter active (``None``: none of them); called while nobody is inside.
-    """
+    """Requests wait here until ``switch`` has made their adapter active, or none."""
 
     def __init__(self, switch: Callable[[str | None], None]) -> None:
         self.switches = 0

@@ -160,7 +160,8 @@ class _Trial:
             medians = map(statistics.median, zip(*took, strict=True))
             parted = self._parted[key]
             where = (parted or [("", -1)])[0]
-            yield Swap(*key, *medians, 2 * len(took), len(parted), *where)
+            counts: Any = 2 * len(took), len(parted), *where
+            yield Swap(*key, *medians, *counts)
 
     def _do(
         self, operation: str, name: str, act: Callable[[], None], then: str | None

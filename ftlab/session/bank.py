@@ -1,6 +1,5 @@
 """`ftlab.AdapterBank`: requests of several threads to adapters on one live model."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ftlab.laboratory.bank import Bank
@@ -27,33 +26,20 @@ class AdapterBank(Bank):
     salt
         Makes the arms of one experiment independent of those of another.
 
-    Raises
-    ------
-    BadValueError
-        Something else was passed; later: an adapter that is not loaded, or does not
-        fit.
-
     Examples
     --------
     >>> import ftlab
     >>> from ftlab.faults.builders.tiny import batches, llama, lora
-    >>> batch = batches()[0]
     >>> with ftlab.AdapterBank(llama(), {"math": 0.9, None: 0.1}) as bank:
     ...     bank.load("math", lora(llama()))
     ...     arms = [bank.route(f"user {number}") for number in range(1000)]
-    ...     logits = bank(batch, adapter="math").logits
-    ...     same = bank(batch, key="user 7").logits
+    ...     by_name = bank(batches()[0], adapter="math")
+    ...     by_key = bank(batches()[0], key="user 7")
     >>> arms.count("math"), bank.route("user 7") == arms[7]
     (907, True)
     """
 
-    def __init__(
-        self,
-        model: Any,
-        shares: Mapping[str | None, float] | None = None,
-        *,
-        salt: str = "",
-    ) -> None:
+    def __init__(self, model: Any, shares: Any = None, *, salt: str = "") -> None:
         super().__init__(model_of(model, "model"), shares, salt)
         self.summary = BankView(self.counted)
 

@@ -66,12 +66,13 @@ def swap(
         if type(value) is not int or value < lowest:
             msg = f"{name}={value!r}: pass a whole number of {lowest} or more."
             raise BadValueError(msg)
-    named = dict(adapters) if isinstance(adapters, Mapping) else {}
+    given: Any = adapters
+    named = dict(given) if isinstance(given, Mapping) else {}
     if not named or not all(name and type(name) is str for name in named):
         msg = (
             f"adapters is {adapters!r}; pass folders by the names that they get: "
             'swap(model, {"math": "out/math"}, batch).'
         )
         raise BadValueError(msg)
-    given = on_device(batch_of(batch), chosen)
-    return SwapView(swapped(chosen, named, given, rounds, (requests, threads)))
+    rows = on_device(batch_of(batch), chosen)
+    return SwapView(swapped(chosen, named, rows, rounds, (requests, threads)))

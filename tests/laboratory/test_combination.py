@@ -160,7 +160,8 @@ def test_what_peft_refuses_is_told_by_type() -> None:
     assert "linear: refused by PEFT: ValueError: All adapters must" in repr(found)
     heads = two(modules_to_save=["lm_head"])
     none = combination(heads, WEIGHTS, batches()[0], types=["cat"])
-    assert none.headline().endswith("PEFT combines these in no way")
+    assert none.headline().endswith("no type is exact")
+    assert "cat: refused by PEFT: ValueError: Cannot add weighted" in repr(none)
 
 
 def test_embeddings_and_transposed_layers_are_combined_too() -> None:

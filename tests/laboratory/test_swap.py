@@ -232,7 +232,7 @@ def test_adapters_that_answer_alike_are_told(tmp_path: Path) -> None:
     assert view.equal
     pairs = {("the base", "math"), ("the base", "chat"), ("math", "chat")}
     assert set(view.swapped.alike) == pairs
-    assert "note: the base and math answer alike" in repr(view)
+    assert "note: the base and math answer alike, and" in repr(view)
 
 
 def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
+_TIMES = ("waited", "seconds")
+
+
 class BankView(View["Arms"]):
     """What requests to each adapter of a bank took until now, which ``read`` returns.
 
@@ -59,23 +62,17 @@ class BankView(View["Arms"]):
         return "\n  ".join([said, *map(arm_words, summary.arms)])
 
     def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
-        """Draw requests and times by adapter."""
-        said = self._text(summary).split("\n")[0]
-        figure.suptitle(said, fontsize=9, x=0.01, ha="left")
-        left, right = figure.subplots(1, 2, squeeze=False, sharey=True)[0]
-        names = [each.adapter or "the base" for each in summary.arms]
-        bars = left.barh(names, [e.requests for e in summary.arms], color=SERIES[0])
-        left.bar_label(bars, fontsize=7, padding=2)
-        asked = [each if each.requests else None for each in summary.arms]
-        waits = [1e3 * each.waited if each else 0.0 for each in asked]
-        took = [1e3 * each.seconds if each else 0.0 for each in asked]
-        right.barh(names, waits, color=SERIES[1], label="waited")
-        right.barh(names, took, left=waits, color=SERIES[2], label="took")
-        right.legend(fontsize=7)
-        left.invert_yaxis()
-        for axis, title in ((left, "requests"), (right, "of a request, ms (medians)")):
-            axis.set_title(title, fontsize=8.5, loc="left")
-            axis.tick_params(labelsize=7)
+        """Draw what a request of each adapter takes."""
+        axis = figure.subplots()
+        asked = [each for each in summary.arms if each.requests]
+        names = [f"{each.adapter or 'the base'} ({each.requests})" for each in asked]
+        waits, took = ([1e3 * getattr(e, n) for e in asked] for n in _TIMES)
+        axis.barh(names, waits, color=SERIES[1], label="waited")
+        axis.barh(names, took, left=waits, color=SERIES[2], label="took")
+        axis.set_title(self.headline() + "; ms of each", fontsize=9, loc="left")
+        axis.tick_params(labelsize=7)
+        axis.legend(fontsize=7)
+        axis.invert_yaxis()
 
 
 def arm_words(arm: Arm) -> str:

@@ -54,8 +54,6 @@ class CombinationView(View["Combinations"]):
         one, exact = self.combinations, self.exact
         said = " + ".join(f"{weight:.3g} x {n}" for n, weight in one.weights.items())
         off = [e for e in one.combinations if e.kind not in exact and not e.why]
-        if not off and not exact:
-            return f"{said}: PEFT combines these in no way"
         said += f": {' and '.join(exact) or 'no type'} is exact"
         if off:
             best = min(off, key=lambda each: (len(each.lost), each.relative))
@@ -72,13 +70,10 @@ class CombinationView(View["Combinations"]):
     def _table(self, summary: Combinations) -> pd.DataFrame:
         import pandas as pd
 
-        of_kind, of_layer = ["kind", "rank", "scaling"], ["place", "distance", "size"]
-        rows = [
-            (e.kind, e.rank, e.scaling, *layer)
-            for e in summary.combinations
-            for layer in e.layers
-        ]
-        return pd.DataFrame(rows, columns=of_kind + of_layer)
+        columns = ["kind", "rank", "scaling", "place", "distance", "size"]
+        made = [((e.kind, e.rank, e.scaling), e.layers) for e in summary.combinations]
+        rows = [(*kind, *layer) for kind, layers in made for layer in layers]
+        return pd.DataFrame(rows, columns=columns)
 
     def _text(self, summary: Combinations) -> str:
         return "\n  ".join([self.headline(), *map(self._words, summary.combinations)])
@@ -86,11 +81,10 @@ class CombinationView(View["Combinations"]):
     def _words(self, each: Combination) -> str:
         if each.why:
             return f"{each.kind}: refused by PEFT: {each.why}"
-        said = f"{each.kind}: rank {each.rank}, exact"
-        if each.kind not in self.exact:
-            worst = max(each.layers, key=lambda layer: layer[1] / (layer[2] or 1))
-            said = said.removesuffix("exact") + f"off by {share_words(each.relative)} "
-            said += f"of the sum, most at {worst[0]}"
+        worst, *_ = max(each.layers, key=lambda layer: layer[1] / (layer[2] or 1))
+        off = f"off by {share_words(each.relative)} of the sum, most at {worst}"
+        said = f"{each.kind}: rank {each.rank}, "
+        said += "exact" if each.kind in self.exact else off
         if math.isfinite(each.moved):
             whole = number(self.combinations.moved)
             said += f"; {number(each.moved)} nats from it, which is {whole} from the "
@@ -113,9 +107,7 @@ class CombinationView(View["Combinations"]):
             axis.set_title(title, fontsize=8.5, loc="left")
             axis.tick_params(labelsize=7)
             axis.margins(x=0.2)
-        right.axvline(
-            summary.moved, color="#808080", ls="--", lw=1, label="of the base"
-        )
+        right.axvline(summary.moved, color="#808080", ls="--", label="of the base")
         right.legend(fontsize=7)
         left.invert_yaxis()
 

@@ -12,15 +12,16 @@ from ftlab.views.style import SERIES, SEVERITY, count, latency, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Hashable
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-OPERATIONS = ("load", "activate", "off", "on", "delete")
-SHOWN = 6
-"""Adapters that a picture has."""
+PANELS = (
+    ("seconds", 1e3, "the operation, ms (median; a point for each adapter)"),
+    ("first", 1e3, "the first forward after it, ms"),
+    ("nbytes", 1 / 1024, "memory, KiB"),
+)
 
 
 class SwapView(View["Swapped"]):
@@ -47,9 +48,9 @@ class SwapView(View["Swapped"]):
     def equal(self) -> bool:
         """Whether every answer was what it had to be, and nothing is left."""
         one = self.swapped
-        right = one.restored and not one.left
+        apart = [each for each in one.swaps if each.unequal]
         mixed = one.requests is not None and one.requests.mixed
-        return right and not mixed and not any(each.unequal for each in one.swaps)
+        return one.restored and not (one.left or mixed or apart)
 
     def headline(self) -> str:
         """Say in one line whether all outputs are what they must be."""
@@ -57,23 +58,19 @@ class SwapView(View["Swapped"]):
         apart = [each for each in one.swaps if each.unequal]
         if apart:
             first = min(apart, key=lambda each: each.since)
-            return (
-                f"after {first.operation} of {first.adapter} the model does not answer "
-                f"as it must: first at {first.where} ({first.unequal} of "
-                f"{count(first.checks, 'answer')})"
-            )
+            said = f"after {first.operation} of {first.adapter} the model does not "
+            said += f"answer as it must: first at {first.where} ({first.unequal} of "
+            return said + f"{count(first.checks, 'answer')})"
         if one.requests and one.requests.mixed:
             return _requests_words(one.requests)
         if not one.restored:
             return "put back as it was found, the model answers something else"
         if one.left:
             return f"{size(one.left)} are left when all adapters are deleted"
-        adapters = count(len({each.adapter for each in one.swaps}), "adapter")
+        said = count(len({each.adapter for each in one.swaps}), "adapter")
+        said += f" swapped in {count(one.rounds, 'round')}: "
         answers = count(sum(each.checks for each in one.swaps), "answer")
-        rounds = f"in {count(one.rounds, 'round')}"
-        return (
-            f"{adapters} swapped {rounds}: {answers}, all as they must be, bit for bit"
-        )
+        return said + f"{answers}, all as they must be, bit for bit"
 
     def _stamp(self) -> Hashable:
         return 0
@@ -88,56 +85,40 @@ class SwapView(View["Swapped"]):
         return pd.DataFrame([astuple(e) for e in summary.swaps], columns=columns)
 
     def _text(self, summary: Swapped) -> str:
-        return "\n  ".join([self.headline(), *self._lines(summary)])
-
-    def _lines(self, summary: Swapped) -> Iterator[str]:
-        for operation in OPERATIONS:
-            of_it = [each for each in summary.swaps if each.operation == operation]
-            if of_it:
-                yield _operation_words(operation, of_it)
+        lines = [self.headline(), *(_words(o, s) for o, s in _by_operation(summary))]
         if summary.requests is not None:
-            yield _requests_words(summary.requests)
-            yield from map(arm_words, summary.requests.arms.arms)
+            lines.append(_requests_words(summary.requests))
+            lines += map(arm_words, summary.requests.arms.arms)
         for one, other in summary.alike[:3]:
-            yield f"note: {one} and {other} answer alike; no check tells them apart"
-
-    def size_of(self, summary: Swapped) -> tuple[float, float]:
-        """Give each adapter a bar in each group."""
-        shown = min(len({each.adapter for each in summary.swaps}), SHOWN)
-        return 9.6, 2.4 + 0.55 * shown
+            lines.append(f"note: {one} and {other} answer alike, and cannot be told")
+        return "\n  ".join(lines)
 
     def draw_on(self, figure: Figure | SubFigure, summary: Swapped) -> None:
         """Draw what operations and the forwards behind them take, and the memory."""
         colour = "black" if self.equal else SEVERITY["error"]
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left", color=colour)
-        axes = figure.subplots(1, 3, squeeze=False, sharey=True)[0]
-        times = ("the operation, ms", "the first forward after it, ms")
-        _draw_bars(axes[0], summary, times[0], lambda each: 1e3 * each.seconds)
-        _draw_bars(axes[1], summary, times[1], lambda each: 1e3 * each.first)
-        _draw_bars(axes[2], summary, "memory, KiB", lambda each: each.nbytes / 1024)
-        axes[0].set_yticks([i + 0.4 for i in range(len(OPERATIONS))], OPERATIONS)
+        axes = figure.subplots(1, len(PANELS), squeeze=False, sharey=True)[0]
+        done = _by_operation(summary)
+        names = [n + " (unequal)" * any(e.unequal for e in of) for n, of in done]
+        for axis, (what, scale, title) in zip(axes, PANELS, strict=True):
+            values = [[scale * getattr(e, what) for e in of] for _, of in done]
+            middle = [statistics.median(each) for each in values]
+            bars = axis.barh(names, middle, color=SERIES[0])
+            axis.bar_label(bars, [number(e) for e in middle], fontsize=7, padding=8)
+            for row, each in enumerate(values):
+                axis.plot(each, [row] * len(each), "o", color=SERIES[1], ms=3)
+            axis.margins(x=0.2)
+            axis.set_title(title, fontsize=8.5, loc="left")
+            axis.tick_params(labelsize=7)
         axes[0].invert_yaxis()
-        axes[1].legend(fontsize=7, loc="lower right")
 
 
-def _draw_bars(
-    axis: Axes, summary: Swapped, title: str, value: Callable[[Swap], float]
-) -> None:
-    adapters = list(dict.fromkeys(each.adapter for each in summary.swaps))[:SHOWN]
-    height = 0.8 / max(len(adapters), 1)
-    for at, adapter in enumerate(adapters):
-        mine = [each for each in summary.swaps if each.adapter == adapter]
-        rows = [OPERATIONS.index(e.operation) + (at + 0.5) * height for e in mine]
-        values, colour = [value(each) for each in mine], SERIES[at % len(SERIES)]
-        bars = axis.barh(rows, values, height, color=colour, label=adapter)
-        words = [number(value(e)) + " unequal" * bool(e.unequal) for e in mine]
-        axis.bar_label(bars, words, fontsize=6.5, padding=2)
-    axis.margins(x=0.2)
-    axis.set_title(title, fontsize=8.5, loc="left")
-    axis.tick_params(labelsize=7)
+def _by_operation(summary: Swapped) -> list[tuple[str, list[Swap]]]:
+    names = dict.fromkeys(each.operation for each in summary.swaps)
+    return [(n, [e for e in summary.swaps if e.operation == n]) for n in names]
 
 
-def _operation_words(operation: str, swaps: list[Swap]) -> str:
+def _words(operation: str, swaps: list[Swap]) -> str:
     names = ("seconds", "first", "second", "nbytes", "cuda")
     seconds, first, second, nbytes, cuda = (
         statistics.median(getattr(each, name) for each in swaps) for name in names

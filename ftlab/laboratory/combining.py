@@ -24,6 +24,8 @@ from ftlab.records.errors import BadValueError
 
 DENSITY = 0.5
 """Share of values that types which prune keep."""
+ROUNDINGS = 32
+"""Machine precisions up to which a relative distance is rounding."""
 SEED = 0
 """DARE draws what it drops: each type begins with this seed."""
 
@@ -49,8 +51,9 @@ def combined(
     with undisturbed(side(model, batch or {})), evaluating(model), WithoutDropout():
         sums = _Sums(model, given, batch)
         found = tuple(sums.tried(kind) for kind in kinds or known)
-    eps = torch.finfo(there[next(iter(given))].parameters[0].dtype).eps
-    return Combinations(given, found, sums.moved, eps)
+    most = ROUNDINGS * torch.finfo(there[next(iter(given))].parameters[0].dtype).eps
+    exact = tuple(e.kind for e in found if e.relative <= most and not e.lost)
+    return Combinations(given, found, sums.moved, exact)
 
 
 def _kinds() -> tuple[str, ...]:
@@ -82,7 +85,8 @@ class _Sums:
                 ups = [self._scale(p) / mine.scaling * p.parameters[1] for p in parts]
                 down.data = torch.cat([p.parameters[0].detach() for p in parts])
                 up.data = torch.cat(ups, 1).detach().to(up)
-            found = self._answer()
+            self._model.set_adapter(self._name)
+            found = self._asked()
             with without_adapters(self._model):
                 plain = self._asked()
             if found is not None and plain is not None:
@@ -98,8 +102,8 @@ class _Sums:
             if why:
                 return Combination(kind, why=why)
             pairs = list(self._layers())
-            moved = math.nan, math.nan
-            logits = None if self._logits is None else self._answer()
+            self._model.set_adapter(self._name)
+            moved, logits = (math.nan, math.nan), self._asked()
             if logits is not None and self._logits is not None:
                 moved = moved_by(logits, self._logits, Grid.of(self._batch))
             lost = {what for mine, parts in pairs for what in lost_by(mine, parts)}
@@ -144,17 +148,13 @@ class _Sums:
         size = float(spectrum(*asked, 1.0).values.norm())
         return place_of(shared_name(mine.module)), apart, size
 
-    def _answer(self) -> torch.Tensor | None:
-        self._model.set_adapter(self._name)
-        return self._asked()
-
     def _asked(self) -> torch.Tensor | None:
         with torch.no_grad():
-            return logits_of(self._model(**(self._batch or {})))
+            return (
+                None if self._batch is None else logits_of(self._model(**self._batch))
+            )
 
 
 def _factors(pair: LoraPair, scale: float) -> Factors:
-    a, b = pair.a, pair.b
-    if a is None or b is None:  # such pairs were left out
-        raise ValueError(pair.name)
+    a, b = (each for each in (pair.a, pair.b) if each is not None)
     return a.double().cpu(), scale * b.double().cpu()

@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,6 @@ from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.errors import BadValueError
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.side_state import SideState
-
-FOREIGN = "{!r} is for another model: it {} {} ({} of the kind); load it on its base."
 
 
 class Found:
@@ -59,8 +57,7 @@ class Mounted:
         self._off = ExitStack()
         self.model: Any = model
         self.loaded: list[str] = []
-        self.own = _active(model) if self.live else ()
-        self._named = getattr(model, "active_adapter", None)
+        self.own = next(iter(self.configs), None)
 
     def __enter__(self) -> "Mounted":
         if self.live and hasattr(self.model.base_model, "enable_adapter_layers"):
@@ -94,7 +91,7 @@ class Mounted:
             elif name in self.configs:
                 with contextlib.suppress(Exception):  # half of it may be there
                     self.model.delete_adapter(name)
-            if isinstance(error, BadValueError) or not isinstance(error, Exception):
+            if not isinstance(error, Exception):
                 raise
             msg = f"{name!r} cannot be put on {type(self._given).__name__}: {error}"
             raise BadValueError(msg[:500]) from error
@@ -116,17 +113,13 @@ class Mounted:
         strange = [k for k in result.unexpected_keys if k != "prompt_embeddings"]
         for keys, what in ((lacking, "lacks"), (strange, "also has")):
             if keys:
-                raise BadValueError(FOREIGN.format(name, what, keys[0], len(keys)))
+                msg = f"the folder {what} {keys[0]} ({len(keys)} of the kind)"
+                raise BadValueError(msg)
 
-    def activate(self, names: str | Sequence[str]) -> None:
-        """Let an adapter work, and no other; several of a tuner where it had them."""
+    def activate(self, name: str) -> None:
+        """Let an adapter work, and no other."""
         self.on()
-        chosen = [names] if isinstance(names, str) else list(names)
-        if len(chosen) == 1:
-            self.model.set_adapter(chosen[0])
-        else:  # which the PeftModel is not told
-            self.model.base_model.set_adapter(chosen)
-            self.model.active_adapter = self._named
+        self.model.set_adapter(name)
 
     def off(self) -> None:
         """Switch all adapters off."""
@@ -147,7 +140,7 @@ class Mounted:
             raise BadValueError(msg)
         others = [each for each in self.configs if each != name]
         if name in _active(self.model) and others:
-            self.activate(self.own or others[0])
+            self.activate(others[0])
         self.model.delete_adapter(name)
         self.loaded.remove(name)
         if not others:

@@ -60,15 +60,6 @@ Factors = tuple[torch.Tensor, torch.Tensor]
 
 
 def distance(one: Factors, other: Factors) -> float:
-    """Return the norm of what one B A has more than another, by QR as `spectrum`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from ftlab.laboratory.spectra import distance
-    >>> a, b = torch.eye(2, 5), torch.diag(torch.tensor([3.0, 1.0]))
-    >>> round(distance((a, b), (a, torch.diag(torch.tensor([0.0, 5.0])))), 6)
-    5.0
-    """
+    """Return the norm of one B A less another, by QR as `spectrum`."""
     (a, b), (c, d) = one, other
     return float(spectrum(torch.cat((a, c)), torch.cat((b, -d), 1), 1.0).values.norm())

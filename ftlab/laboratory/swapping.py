@@ -10,14 +10,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import torch
 
-from ftlab.executions.listening import Listener, Listening, Place
+from ftlab.executions.listening import heard_modules
 from ftlab.executions.nested import changed
 from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import undisturbed
@@ -95,18 +95,6 @@ def _live_bytes(model: torch.nn.Module) -> int:
     return sum({each.data_ptr(): each.nbytes() for each in held}.values())
 
 
-class _Marks(Listener):
-    """Keeps a digest of what each module returns."""
-
-    def __init__(self) -> None:
-        self.found: dict[Place, str] = {}
-
-    def value(self, place: Place, tensor: torch.Tensor, *, again: bool) -> torch.Tensor:
-        if place.kind == "out":
-            self.found[place] = _digest(tensor)
-        return tensor
-
-
 class _Trial:
     """Does one operation after the other, and holds each answer against what is known.
 
@@ -117,16 +105,15 @@ class _Trial:
         self.known: dict[str | None, str] = {}
         self.nbytes = _live_bytes(mounted.model)
         self._mounted, self._batch, self._done = mounted, batch, 0
-        self._places: dict[str | None, dict[Place, str]] = {}
+        self._places: dict[str | None, dict[str, str]] = {}
         self._took: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
         self._parted: dict[tuple[str, str], list[Any]] = defaultdict(list)
         mounted.off()
         self._learn(None)
         mounted.on()
-        self._idle = " and ".join(mounted.own) or None
-        if self._idle:
+        if mounted.own:
             mounted.activate(mounted.own)
-            self._learn(self._idle)
+            self._learn(mounted.own)
 
     def alone(self, name: str, source: Any) -> None:
         """See what an adapter answers while no other one of the given is there."""
@@ -137,7 +124,7 @@ class _Trial:
 
     def together(self, adapters: Mapping[str, Any]) -> None:
         """Do all operations with all adapters, which are there together."""
-        mounted, active = self._mounted, self._idle
+        mounted, active = self._mounted, self._mounted.own
         for name, source in adapters.items():
             # PEFT activates the first adapter of a model by itself
             then = active if mounted.configs else name
@@ -149,9 +136,9 @@ class _Trial:
         names = list(adapters)
         for at, name in enumerate(names):
             self._do("activate", name, partial(mounted.activate, name), name)
-            rest = next(iter(names[at + 1 :]), self._idle)
-            if rest is not None:
-                mounted.activate(mounted.own if rest == self._idle else rest)
+            rest = next(iter(names[at + 1 :]), mounted.own)
+            if rest:
+                mounted.activate(rest)
             self._do("delete", name, partial(mounted.delete, name), rest)
 
     def swaps(self) -> Iterator[Swap]:
@@ -196,18 +183,27 @@ class _Trial:
             )
             raise BadValueError(msg)
 
-    def _heard(self) -> dict[Place, str]:
-        marks = _Marks()
-        with Listening(self._mounted.model, marks):
-            self._mounted.model(**self._batch)
-        return marks.found
+    def _heard(self) -> dict[str, str]:
+        """Take digests of what all modules return, in the order in which they do."""
+        found: dict[str, str] = defaultdict(str)
 
-    def _where(self, known: dict[Place, str]) -> str:
+        def keep(name: str, _module: Any, _args: Any, output: Any) -> None:
+            found[name] += _digest(output)
+
+        with ExitStack() as stack:
+            for name, module in heard_modules(self._mounted.model):
+                handle = module.register_forward_hook(partial(keep, name))
+                stack.callback(handle.remove)
+            self._mounted.model(**self._batch)
+        return found
+
+    def _where(self, known: dict[str, str]) -> str:
         """Name the first place that returns something else than it should."""
         found = self._heard()
-        apart = (p for p, marks in known.items() if found.get(p, marks) != marks)
-        first = next(apart, None)
-        return "the output" if first is None else place_of(first.module)
+        apart = (
+            name for name, marks in known.items() if found[name] not in ("", marks)
+        )
+        return next(map(place_of, apart), "the output")
 
 
 def _sent(

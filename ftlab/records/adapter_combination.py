@@ -44,10 +44,10 @@ class Combinations:
     """All combination types, of the same adapters and weights.
 
     ``moved`` is the KL divergence of the next token with the sum from that without
-    adapters, ``rounding`` the machine precision of the factors.
+    adapters; types are ``exact`` that make the sum, but for rounding.
     """
 
     weights: Mapping[str, float]
     combinations: tuple[Combination, ...]
     moved: float
-    rounding: float
+    exact: tuple[str, ...]

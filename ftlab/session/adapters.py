@@ -106,14 +106,10 @@ def adapters(
         found,
         QuantisationView(bits) if bits else None,
         RanksView(truncated(chosen, given, asked)) if asked and given else None,
-        _combinations(chosen, given, combine, types),
+        None
+        if combine is None
+        else CombinationView(combined(chosen, given, combine, types)),
     )
-
-
-def _combinations(model: Any, batch: Any, weights: Any, types: Any) -> Any:
-    if weights is None:
-        return None
-    return CombinationView(combined(model, batch, weights, types))
 
 
 def _count(directions: Any) -> int:

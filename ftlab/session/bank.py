@@ -4,7 +4,7 @@ from typing import Any
 
 from ftlab.laboratory.bank import Bank
 from ftlab.session.given_models import model_of
-from ftlab.views.adapters.bank import BankView
+from ftlab.views.adapters.swap import BankView
 
 
 class AdapterBank(Bank):

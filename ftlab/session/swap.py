@@ -61,10 +61,12 @@ def swap(
     (True, 'load', 14336)
     """
     chosen = model_of(model, "model")
-    least = {"rounds": (rounds, 1), "requests": (requests, 0), "threads": (threads, 1)}
-    for name, (value, lowest) in least.items():
-        if type(value) is not int or value < lowest:
-            msg = f"{name}={value!r}: pass a whole number of {lowest} or more."
+    for value, least in ((rounds, 1), (requests, 0), (threads, 1)):
+        if type(value) is not int or value < least:
+            msg = (
+                f"rounds={rounds}, requests={requests}, threads={threads}: pass whole "
+            )
+            msg += "numbers: of rounds and threads 1 or more, of requests 0 or more."
             raise BadValueError(msg)
     given: Any = adapters
     named = dict(given) if isinstance(given, Mapping) else {}

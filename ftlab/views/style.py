@@ -72,18 +72,3 @@ def size(quantity: float) -> str:
             return f"{quantity:.3g} {unit}"
         quantity /= 1024
     return f"{quantity:.3g} TiB"
-
-
-def latency(seconds: float) -> str:
-    """Write seconds with the unit that suits them.
-
-    Examples
-    --------
-    >>> from ftlab.views.style import latency
-    >>> latency(0.0000123), latency(0.008), latency(2.5)
-    ('12.3 us', '8 ms', '2.5 s')
-    """
-    scale, unit = (1e6, "us") if seconds < 1e-3 else (1e3, "ms")
-    return (
-        f"{number(scale * seconds)} {unit}" if seconds < 1 else f"{number(seconds)} s"
-    )

@@ -82,7 +82,7 @@ def test_distances_are_those_of_whole_matrices(kind: str) -> None:
     apart = math.sqrt(sum(float((m - a).norm()) ** 2 for m, a in whole))
     size = math.sqrt(sum(float(a.norm()) ** 2 for _, a in whole))
     assert found.relative == pytest.approx(apart / size, rel=1e-5, abs=1e-6)
-    assert (kind in view.exact) == (kind == "cat")
+    assert (kind in view.combinations.exact) == (kind == "cat")
     assert found.rank == (8 if kind == "cat" else 4)
 
 
@@ -133,14 +133,14 @@ def test_a_sum_with_rslora_is_too_strong_by_the_root_of_its_rank() -> None:
     (found,) = view.combinations.combinations
     assert found.scaling == pytest.approx(8**0.5)
     assert found.relative == pytest.approx(8**0.5 - 1)
-    assert view.exact == ()
+    assert view.combinations.exact == ()
     assert "no type is exact; cat, the next, is off by 183%" in view.headline()
 
 
 def test_what_else_is_lost_is_told() -> None:
     view = combination(two(use_dora=True), WEIGHTS, types=["cat"])
     assert view.combinations.combinations[0].lost == ("magnitudes",)
-    assert view.exact == ()
+    assert view.combinations.exact == ()
     assert "cat, the next, is off by" in view.headline()
     assert "without magnitudes" in view.headline()
     view = combination(two(lora_bias=True), WEIGHTS, types=["cat"])
@@ -168,7 +168,7 @@ def test_embeddings_and_transposed_layers_are_combined_too() -> None:
     model = two(gpt2(), targets=["c_attn", "wte"])
     view = combination(model, WEIGHTS, batches()[0], types=["cat", "svd"])
     cat, svd = view.combinations.combinations
-    assert view.exact == ("cat",)
+    assert view.combinations.exact == ("cat",)
     assert cat.moved < 1e-9
     assert svd.relative > 0.01
     assert cat.layers[0][0] == "embedding"

@@ -242,7 +242,7 @@ def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -
     model = drawn("lora", 9)
     before = state(model)
     for name, words in (
-        ("deep", "is for another model: it also has .*layers.2"),
+        ("deep", "the folder also has .*layers.2"),
         ("wide", "cannot be put on .*size mismatch"),
         ("ia3", "cannot be put on .*IA3"),
         ("none", "no folder with adapter_config.json"),
@@ -252,7 +252,7 @@ def test_what_fits_another_model_is_refused_and_leaves_nothing(tmp_path: Path) -
         assert state(model) == before
     short = lora(llama(num_hidden_layers=1))
     short.save_pretrained(tmp_path / "short")
-    with pytest.raises(BadValueError, match=r"it lacks .*layers\.1"):
+    with pytest.raises(BadValueError, match=r"the folder lacks .*layers\.1"):
         ftlab.swap(llama(), {"math": tmp_path / "short"}, batches()[0])
 
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from ftlab.records.adapter_combination import Combination, Combinations
 
-ROUNDINGS = 32
-"""Machine precisions up to which a relative distance is rounding."""
-
 
 class CombinationView(View["Combinations"]):
     """How far each combination type is from the sum that was asked for.
@@ -30,7 +27,7 @@ class CombinationView(View["Combinations"]):
     >>> from ftlab.views.adapters.combination import CombinationView
     >>> svd = Combination("svd", 8, 1.0, (("layers.0.q", 0.3, 1.0),))
     >>> cat = Combination("cat", 16, 1.0, (("layers.0.q", 0.0, 1.0),))
-    >>> CombinationView(Combinations({"a": 0.5, "b": 2}, (svd, cat), 0.1, 1e-7))
+    >>> CombinationView(Combinations({"a": 0.5, "b": 2}, (svd, cat), 0.1, ("cat",)))
     0.5 x a + 2 x b: cat is exact; svd, the next, is off by 30%
       svd: rank 8, off by 30% of the sum, most at layers.0.q
       cat: rank 16, exact
@@ -42,16 +39,9 @@ class CombinationView(View["Combinations"]):
         super().__init__()
         self.combinations = combinations
 
-    @property
-    def exact(self) -> tuple[str, ...]:
-        """Types that make the sum, but for rounding."""
-        most = ROUNDINGS * self.combinations.rounding
-        made = self.combinations.combinations
-        return tuple(e.kind for e in made if e.relative <= most and not e.lost)
-
     def headline(self) -> str:
         """Say which types are exact, and how far the best of the others is off."""
-        one, exact = self.combinations, self.exact
+        one, exact = self.combinations, self.combinations.exact
         said = " + ".join(f"{weight:.3g} x {n}" for n, weight in one.weights.items())
         off = [e for e in one.combinations if e.kind not in exact and not e.why]
         said += f": {' and '.join(exact) or 'no type'} is exact"
@@ -84,7 +74,7 @@ class CombinationView(View["Combinations"]):
         worst, *_ = max(each.layers, key=lambda layer: layer[1] / (layer[2] or 1))
         off = f"off by {share_words(each.relative)} of the sum, most at {worst}"
         said = f"{each.kind}: rank {each.rank}, "
-        said += "exact" if each.kind in self.exact else off
+        said += "exact" if each.kind in self.combinations.exact else off
         if math.isfinite(each.moved):
             whole = number(self.combinations.moved)
             said += f"; {number(each.moved)} nats from it, which is {whole} from the "

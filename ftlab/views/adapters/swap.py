@@ -1,18 +1,18 @@
-"""Hot swapping: what each operation takes, and whether it changes an output."""
+"""Hot swapping, and a bank of adapters: what they take, and whether outputs change."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from ftlab.records.adapter_swap import Requests, Swap, Swapped
-from ftlab.views.adapters.bank import arm_words
-from ftlab.views.style import SERIES, SEVERITY, count, latency, number, size
+from ftlab.records.adapter_swap import Arm, Arms, Requests, Swap, Swapped
+from ftlab.views.style import SERIES, SEVERITY, count, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -123,8 +123,8 @@ def _words(operation: str, swaps: list[Swap]) -> str:
     seconds, first, second, nbytes, cuda = (
         statistics.median(getattr(each, name) for each in swaps) for name in names
     )
-    said = f"{operation}: {latency(seconds)}, the first forward {latency(first)}, "
-    said += f"the next {latency(second)}" + (f", {size(nbytes)}" if nbytes else "")
+    said = f"{operation}: {_ms(seconds)}, the first forward {_ms(first)}, "
+    said += f"the next {_ms(second)}" + (f", {size(nbytes)}" if nbytes else "")
     return said + (f", {size(cuda)} on CUDA" if cuda else "")
 
 
@@ -134,4 +134,76 @@ def _requests_words(sent: Requests) -> str:
     mixed = f"{sent.mixed} not as their adapter alone, {sent.wrong} as another one"
     said += mixed if sent.mixed else "none was answered by a wrong adapter"
     changes = count(sent.arms.switches, "change")
-    return f"{said}; {changes} of adapter, routing takes {latency(sent.routing)} each"
+    return f"{said}; {changes} of adapter, routing takes {_ms(sent.routing)} each"
+
+
+class BankView(View["Arms"]):
+    """What requests to each adapter of a bank took until now, which ``read`` returns.
+
+    Examples
+    --------
+    >>> from ftlab.records.adapter_swap import Arm, Arms
+    >>> from ftlab.views.adapters.swap import BankView
+    >>> arms = Arms((Arm("math", 1.0, 3, 0, 0.001, 0.002, 0.02),), 1)
+    >>> BankView(lambda: arms)
+    3 requests, 1 change of the active adapter
+      math (100% of keys): 3 requests, 20 ms each; waited 1 ms, at most 2 ms
+    """
+
+    title = "Bank"
+
+    def __init__(self, read: Callable[[], Arms]) -> None:
+        super().__init__()
+        self._read = read
+
+    def headline(self) -> str:
+        """Say in one line what was asked."""
+        return self._text(self.summary).split("\n")[0]
+
+    def _stamp(self) -> Hashable:
+        return repr(self._read())
+
+    def _summarise(self) -> Arms:
+        return self._read()
+
+    def _table(self, summary: Arms) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = [each.name for each in fields(Arm)]
+        return pd.DataFrame([astuple(e) for e in summary.arms], columns=columns)
+
+    def _text(self, summary: Arms) -> str:
+        total = sum(each.requests for each in summary.arms)
+        changes = f"{count(summary.switches, 'change')} of the active adapter"
+        said = f"{count(total, 'request')}, {changes}"
+        return "\n  ".join([said, *map(arm_words, summary.arms)])
+
+    def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
+        """Draw what a request of each adapter takes."""
+        axis = figure.subplots()
+        asked = [each for each in summary.arms if each.requests]
+        names = [f"{each.adapter or 'the base'} ({each.requests})" for each in asked]
+        waits, took = (
+            [1e3 * getattr(e, n) for e in asked] for n in ("waited", "seconds")
+        )
+        axis.barh(names, waits, color=SERIES[1], label="waited")
+        axis.barh(names, took, left=waits, color=SERIES[2], label="took")
+        axis.set_title(self.headline() + "; ms of each", fontsize=9, loc="left")
+        axis.tick_params(labelsize=7)
+        axis.legend(fontsize=7)
+        axis.invert_yaxis()
+
+
+def arm_words(arm: Arm) -> str:
+    """Say what requests to one adapter took."""
+    said = arm.adapter or "the base"
+    said += "" if math.isnan(arm.share) else f" ({100 * arm.share:.3g}% of keys)"
+    said += f": {count(arm.requests, 'request')}"
+    if arm.requests:
+        said += f", {_ms(arm.seconds)} each; waited {_ms(arm.waited)}, at most "
+        said += _ms(arm.waited_most)
+    return said + (f"; {arm.failed} failed" if arm.failed else "")
+
+
+def _ms(seconds: float) -> str:
+    return f"{number(1e3 * seconds)} ms"

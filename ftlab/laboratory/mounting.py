@@ -167,8 +167,7 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
         yield path
     elif isinstance(source, PeftModel) and len(_active(source)) == 1:
         (active,) = _active(source)
-        with tempfile.TemporaryDirectory() as made, ExitStack() as stack:
-            stack.callback(SideState(source.peft_config[active]).restore)
+        with tempfile.TemporaryDirectory() as made:
             source.save_pretrained(made, selected_adapters=[active])
             yield Path(made) / ("" if active == "default" else active)
     else:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, llama
+from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.laboratory.gate import OVERTAKING, Gate
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_swap import drawn, state, stored
@@ -293,3 +293,37 @@ def test_the_bank_shows_requests_waits_and_times(tmp_path: Path) -> None:
         assert table.requests.to_dict() == {"math": 4, "": 1}
         assert (table.seconds > 0).all()
         assert len(bank.summary.figure().axes[0].patches) == 4
+
+
+def test_an_adapter_that_does_not_fit_leaves_the_others_as_they_are(
+    tmp_path: Path,
+) -> None:
+    folders = stored(tmp_path, count=1)
+    lora(llama(num_hidden_layers=4)).save_pretrained(tmp_path / "deep")
+    for model in (llama(), drawn("lora", 9)):
+        with ftlab.AdapterBank(model) as bank:
+            names = bank.names
+            with pytest.raises(BadValueError, match=r"layers\.2"):
+                bank.load("deep", tmp_path / "deep")
+            assert bank.names == names
+            plain = bank(batches()[0], adapter=None).logits
+            bank.load("math", folders["math"])
+            before = bank(batches()[0], adapter="math").logits
+            with pytest.raises(BadValueError, match=r"layers\.2"):
+                bank.load("deep", tmp_path / "deep")
+            assert bank.names == (*names, "math")
+            assert torch.equal(bank(batches()[0], adapter="math").logits, before)
+            assert torch.equal(bank(batches()[0], adapter=None).logits, plain)
+
+
+def test_answers_are_those_of_evaluation_and_have_no_gradient() -> None:
+    model = lora(llama(), lora_dropout=0.5)
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_()
+    model.train()
+    with ftlab.AdapterBank(model) as bank:
+        one, other = (bank(batches()[0], adapter="default").logits for _ in range(2))
+    assert torch.equal(one, other)
+    assert not one.requires_grad
+    assert model.training

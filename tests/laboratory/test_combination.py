@@ -86,15 +86,16 @@ def test_distances_are_those_of_whole_matrices(kind: str) -> None:
     assert found.rank == (8 if kind == "cat" else 4)
 
 
+@pytest.mark.parametrize("strong", [False, True])
 @pytest.mark.parametrize("kind", ["linear", "svd", "cat"])
-def test_the_effect_is_that_of_sums_in_the_weights(kind: str) -> None:
-    model = two()
+def test_the_effect_is_that_of_sums_in_the_weights(kind: str, strong: bool) -> None:
+    model = two(use_rslora=strong)
     batch = batches()[0]
     view = combination(model, WEIGHTS, batch, types=[kind])
     (found,) = view.combinations.combinations
     answers = []
     for at in (0, 1, None):  # what was made, the sum, the base
-        twin = two()
+        twin = two(use_rslora=strong)
         updates = dense(twin, kind)
         twin.eval()
         for name, module in twin.named_modules():
@@ -145,6 +146,10 @@ def test_what_else_is_lost_is_told() -> None:
     assert "without magnitudes" in view.headline()
     view = combination(two(lora_bias=True), WEIGHTS, types=["cat"])
     assert view.combinations.combinations[0].lost == ("biases",)
+    model = drawn("head", 1)
+    model.add_adapter("more", LoraConfig(task_type="CAUSAL_LM", r=8))
+    view = combination(model, {"default": 1.0, "more": 0.5}, types=["cat"])
+    assert view.combinations.combinations[0].lost == ("heads",)
 
 
 def test_what_peft_refuses_is_told_by_type() -> None:

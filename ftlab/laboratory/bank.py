@@ -157,11 +157,11 @@ class Bank:
         counts = self._done[name, True], self._done[name, False]
         return Arm(name or "", self._shares.get(name, math.nan), *counts, *middle)
 
-    def _chosen(self, adapter: Any, key: Any) -> str | None:
+    def _chosen(self, adapter: Any, key: Any) -> Any:
         if (adapter is _NOT_GIVEN) == (key is None):
             msg = "pass adapter=name (None: the base alone), or key=user."
             raise BadValueError(msg)
-        return self.route(key) if key is not None else adapter
+        return adapter if key is None else self.route(key)
 
     def _switch(self, name: str | None) -> None:
         if name is None:

@@ -24,7 +24,7 @@ from ftlab.executions.side import undisturbed
 from ftlab.laboratory.bank import Bank
 from ftlab.laboratory.mounting import Mounted
 from ftlab.laboratory.places import place_of
-from ftlab.records.adapter_swap import Requests, Swap, Swapped
+from ftlab.records.adapter_swap import Arms, Swap, Swapped
 from ftlab.records.errors import BadValueError
 
 PASSES = 200
@@ -57,7 +57,7 @@ def swapped(
         sent = _sent(model, adapters, batch, requests, trial.known)
     known = [(name or "the base", marks) for name, marks in trial.known.items()]
     alike = tuple((a, b) for (a, x), (b, y) in combinations(known, 2) if x == y)
-    return Swapped(tuple(trial.swaps()), rounds, alike, left, restored, sent)
+    return Swapped(tuple(trial.swaps()), rounds, alike, left, restored, *sent)
 
 
 def _answer(model: Any, batch: Mapping[str, Any]) -> tuple[str, float]:
@@ -212,11 +212,11 @@ def _sent(
     batch: Mapping[str, Any],
     requests: tuple[int, int],
     known: Mapping[str | None, str],
-) -> Requests | None:
+) -> tuple[Arms, int, int, int, float]:
     """Send requests to all adapters in turn, from several threads at once."""
     count, threads = requests
     if not count:
-        return None
+        return Arms(()), threads, 0, 0, 0.0
     with closing(Bank(model)) as bank:
         for name, source in adapters.items():
             bank.load(name, source)
@@ -234,4 +234,4 @@ def _sent(
     pairs = zip(asked, answers, strict=True)
     strange = [each for name, each in pairs if each != known[name]]
     wrong = sum(each in known.values() for each in strange)
-    return Requests(arms, threads, len(strange), wrong, routing)
+    return arms, threads, len(strange), wrong, routing

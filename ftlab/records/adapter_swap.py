@@ -51,26 +51,13 @@ class Arms:
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
-    """Mixed requests that several threads sent through a bank at once.
-
-    ``mixed`` were not answered as their adapter alone does, bit for bit, ``wrong`` of
-    them as another one does. ``routing`` are the seconds that a bank adds to a request.
-    """
-
-    arms: Arms
-    threads: int
-    mixed: int
-    wrong: int
-    routing: float
-
-
-@dataclass(frozen=True, slots=True)
 class Swapped:
     """What hot swapping did and took.
 
     ``alike`` are pairs that no check can tell apart, ``left`` the bytes that are left
-    when all is deleted; ``restored`` says whether the model answers as at first.
+    when all is deleted; ``restored`` says whether the model answers as at first. Of the
+    requests from ``threads`` at once ``mixed`` were not answered as their adapter alone
+    does, ``wrong`` of them as another one; a bank adds ``routing`` seconds to each.
     """
 
     swaps: tuple[Swap, ...]
@@ -78,4 +65,8 @@ class Swapped:
     alike: tuple[tuple[str, str], ...]
     left: int
     restored: bool
-    requests: Requests | None = None
+    sent: Arms = Arms(())
+    threads: int = 0
+    mixed: int = 0
+    wrong: int = 0
+    routing: float = 0.0

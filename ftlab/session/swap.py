@@ -38,19 +38,17 @@ def swap(
     rounds
         How often all adapters are loaded and deleted. Times are medians over these.
     requests, threads
-        How many requests are sent, and by how many threads; 0 sends none.
+        How many are sent, by how many threads.
 
     Returns
     -------
     SwapView
-        ``swapped`` holds the numbers, `SwapView.equal` says whether all answers were
-        right. Memory is that of parameters and buffers, and what CUDA has allocated.
+        `SwapView.equal` says whether all answers were right; ``swapped`` has numbers.
 
     Raises
     ------
     BadValueError
-        Something else was passed, an adapter does not fit the model, or the model does
-        not answer a batch twice alike.
+        Something else was passed, an adapter does not fit, or answers are random.
 
     Examples
     --------

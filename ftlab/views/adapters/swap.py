@@ -7,7 +7,7 @@ import statistics
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from ftlab.records.adapter_swap import Arm, Arms, Requests, Swap, Swapped
+from ftlab.records.adapter_swap import Arm, Arms, Swap, Swapped
 from ftlab.views.style import SERIES, SEVERITY, count, number, size
 from ftlab.views.view import View
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 PANELS = (
-    ("seconds", 1e3, "the operation, ms (median; a point for each adapter)"),
+    ("seconds", 1e3, "the operation, ms (median)"),
     ("first", 1e3, "the first forward after it, ms"),
     ("nbytes", 1 / 1024, "memory, KiB"),
 )
@@ -49,8 +49,7 @@ class SwapView(View["Swapped"]):
         """Whether every answer was what it had to be, and nothing is left."""
         one = self.swapped
         apart = [each for each in one.swaps if each.unequal]
-        mixed = one.requests is not None and one.requests.mixed
-        return one.restored and not (one.left or mixed or apart)
+        return one.restored and not (one.left or one.mixed or apart)
 
     def headline(self) -> str:
         """Say in one line whether all outputs are what they must be."""
@@ -61,8 +60,8 @@ class SwapView(View["Swapped"]):
             said = f"after {first.operation} of {first.adapter} the model does not "
             said += f"answer as it must: first at {first.where} ({first.unequal} of "
             return said + f"{count(first.checks, 'answer')})"
-        if one.requests and one.requests.mixed:
-            return _requests_words(one.requests)
+        if one.mixed:
+            return _sent_words(one)
         if not one.restored:
             return "put back as it was found, the model answers something else"
         if one.left:
@@ -86,9 +85,8 @@ class SwapView(View["Swapped"]):
 
     def _text(self, summary: Swapped) -> str:
         lines = [self.headline(), *(_words(o, s) for o, s in _by_operation(summary))]
-        if summary.requests is not None:
-            lines.append(_requests_words(summary.requests))
-            lines += map(arm_words, summary.requests.arms.arms)
+        if summary.sent.switches:
+            lines += [_sent_words(summary), *map(_arm_words, summary.sent.arms)]
         for one, other in summary.alike[:3]:
             lines.append(f"note: {one} and {other} answer alike, and cannot be told")
         return "\n  ".join(lines)
@@ -101,12 +99,9 @@ class SwapView(View["Swapped"]):
         done = _by_operation(summary)
         names = [n + " (unequal)" * any(e.unequal for e in of) for n, of in done]
         for axis, (what, scale, title) in zip(axes, PANELS, strict=True):
-            values = [[scale * getattr(e, what) for e in of] for _, of in done]
-            middle = [statistics.median(each) for each in values]
-            bars = axis.barh(names, middle, color=SERIES[0])
-            axis.bar_label(bars, [number(e) for e in middle], fontsize=7, padding=8)
-            for row, each in enumerate(values):
-                axis.plot(each, [row] * len(each), "o", color=SERIES[1], ms=3)
+            values = [scale * _median(what, of) for _, of in done]
+            bars = axis.barh(names, values, color=SERIES[0])
+            axis.bar_label(bars, list(map(number, values)), fontsize=7, padding=2)
             axis.margins(x=0.2)
             axis.set_title(title, fontsize=8.5, loc="left")
             axis.tick_params(labelsize=7)
@@ -120,21 +115,23 @@ def _by_operation(summary: Swapped) -> list[tuple[str, list[Swap]]]:
 
 def _words(operation: str, swaps: list[Swap]) -> str:
     names = ("seconds", "first", "second", "nbytes", "cuda")
-    seconds, first, second, nbytes, cuda = (
-        statistics.median(getattr(each, name) for each in swaps) for name in names
-    )
+    seconds, first, second, nbytes, cuda = (_median(name, swaps) for name in names)
     said = f"{operation}: {_ms(seconds)}, the first forward {_ms(first)}, "
     said += f"the next {_ms(second)}" + (f", {size(nbytes)}" if nbytes else "")
     return said + (f", {size(cuda)} on CUDA" if cuda else "")
 
 
-def _requests_words(sent: Requests) -> str:
-    total = sum(each.requests for each in sent.arms.arms)
-    said = f"{count(total, 'request')} from {count(sent.threads, 'thread')} at once: "
-    mixed = f"{sent.mixed} not as their adapter alone, {sent.wrong} as another one"
-    said += mixed if sent.mixed else "none was answered by a wrong adapter"
-    changes = count(sent.arms.switches, "change")
-    return f"{said}; {changes} of adapter, routing takes {_ms(sent.routing)} each"
+def _median(name: str, swaps: list[Swap]) -> float:
+    return statistics.median(getattr(each, name) for each in swaps)
+
+
+def _sent_words(one: Swapped) -> str:
+    total = sum(each.requests for each in one.sent.arms)
+    said = f"{count(total, 'request')} from {count(one.threads, 'thread')} at once: "
+    mixed = f"{one.mixed} not as their adapter alone, {one.wrong} as another one"
+    said += mixed if one.mixed else "none was answered by a wrong adapter"
+    changes = count(one.sent.switches, "change")
+    return f"{said}; {changes} of adapter, routing takes {_ms(one.routing)} each"
 
 
 class BankView(View["Arms"]):
@@ -176,7 +173,7 @@ class BankView(View["Arms"]):
         total = sum(each.requests for each in summary.arms)
         changes = f"{count(summary.switches, 'change')} of the active adapter"
         said = f"{count(total, 'request')}, {changes}"
-        return "\n  ".join([said, *map(arm_words, summary.arms)])
+        return "\n  ".join([said, *map(_arm_words, summary.arms)])
 
     def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
         """Draw what a request of each adapter takes."""
@@ -194,7 +191,7 @@ class BankView(View["Arms"]):
         axis.invert_yaxis()
 
 
-def arm_words(arm: Arm) -> str:
+def _arm_words(arm: Arm) -> str:
     """Say what requests to one adapter took."""
     said = arm.adapter or "the base"
     said += "" if math.isnan(arm.share) else f" ({100 * arm.share:.3g}% of keys)"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.laboratory.held import Held, held_by
-from ftlab.laboratory.spectra import spectrum
+from ftlab.laboratory.spectra import distance, spectrum
 from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
 from ftlab.records.places import place_of
 
@@ -28,9 +28,7 @@ _IDLE = frozenset(
 """Settings that say where something came from, or that saving sets."""
 
 
-def compared(
-    a: Any, b: Any, adapters: tuple[str, str] = ("", "")
-) -> AdapterComparison:
+def compared(a: Any, b: Any, adapters: tuple[str, str] = ("", "")) -> AdapterComparison:
     """Compare two sides, one module at a time.
 
     Parameters
@@ -125,8 +123,7 @@ def _update(
     inner = s1 * s2 * float(((b1.T @ b2) * (a1 @ a2.T)).sum())
     norms = float(first.values.norm()), float(second.values.norm())
     # of the sum of squares, a small difference of large sides would be lost
-    joined = spectrum(torch.cat((a1, a2)), torch.cat((b1 * s1, -s2 * b2), 1), 1.0)
-    apart = float(joined.values.norm())
+    apart = distance((a1, s1 * b1), (a2, s2 * b2))
     return ComparedModule(
         module,
         place_of(module),

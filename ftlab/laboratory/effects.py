@@ -43,15 +43,15 @@ def effects(
         torch.compiler.set_stance("force_eager"),
     ):
         with torch.no_grad(), told.listening(carried):
-            on = _logits(model(**batch))
+            on = logits_of(model(**batch))
         plain = None
         if not merged:  # PEFT unmerges for good what is switched off
             with torch.no_grad(), without_adapters(model) as off:
-                plain = _logits(model(**batch)) if off else None
+                plain = logits_of(model(**batch)) if off else None
     notes = [f"{name}: {why}" for name, why in told.failed.items()]
     if on is None or plain is None:
         return told.found, float("nan"), float("nan"), notes
-    moved, turned = _moved(on, plain, told.grid)
+    moved, turned = moved_by(on, plain, told.grid)
     return told.found, moved, turned, notes
 
 
@@ -119,14 +119,16 @@ def _first(output: Any) -> torch.Tensor:
     return next(each for each in values if isinstance(each, torch.Tensor))
 
 
-def _logits(output: Any) -> torch.Tensor | None:
+def logits_of(output: Any) -> torch.Tensor | None:
+    """Return the logits of a language model's output."""
     found = getattr(output, "logits", None)
     return found if isinstance(found, torch.Tensor) and found.dim() == 3 else None
 
 
-def _moved(
+def moved_by(
     on: torch.Tensor, off: torch.Tensor, grid: Grid | None
 ) -> tuple[float, float]:
+    """Return the mean KL divergence of ``on`` from ``off``, and where argmaxes part."""
     length = min(on.shape[1], off.shape[1])  # a prompt's own positions stand in front
     pair = [each[:, -length:].double() for each in (on, off)]
     cells = None if grid is None else Meeting(grid, grid).cells(*pair)

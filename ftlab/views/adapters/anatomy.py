@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+    from ftlab.views.adapters.combination import CombinationView
     from ftlab.views.adapters.quantisation import QuantisationView
     from ftlab.views.adapters.ranks import RanksView
 
@@ -36,6 +37,8 @@ class AdapterView(View["AdapterAnatomy"]):
         The base in few bits; ``None`` where it is in floating point.
     ranks
         What smaller ranks would do; ``None`` where that was not asked.
+    combinations
+        What each way to combine adapters loses; ``None`` where that was not asked.
 
     Examples
     --------
@@ -56,11 +59,13 @@ class AdapterView(View["AdapterAnatomy"]):
         anatomy: AdapterAnatomy,
         quantisation: QuantisationView | None = None,
         ranks: RanksView | None = None,
+        combinations: CombinationView | None = None,
     ) -> None:
         super().__init__()
         self.anatomy = anatomy
         self.quantisation = quantisation
         self.ranks = ranks
+        self.combinations = combinations
 
     def headline(self) -> str:
         """Say in one line what there is."""
@@ -108,6 +113,8 @@ class AdapterView(View["AdapterAnatomy"]):
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
             lines += [f"  {line}" for line in self.ranks.suggestion()[:1]]
+        if self.combinations is not None:
+            lines.append(f"  {self.combinations.headline()}")
         return "\n".join(lines)
 
     def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:

@@ -30,6 +30,9 @@ def adapters(
     Every method of PEFT's is read in the same way: which parameters it has in which
     layer, and what the layer returns with it and without it on the same input. Of LoRA
     the singular values of scaling x B A are shown too; the product is never formed.
+    Bottleneck adapters, of AdapterHub's library or written by hand, are found by their
+    structure. Where AdapterFusion or X-LoRA weighs several adapters, their weights are
+    heard on the batch.
 
     Parameters
     ----------
@@ -57,7 +60,8 @@ def adapters(
     AdapterView
         ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
         layer. `AdapterView.quantisation` shows a base in few bits,
-        `AdapterView.ranks` what smaller ranks would do.
+        `AdapterView.gates` weights of several adapters, `AdapterView.ranks` what
+        smaller ranks would do.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.views.adapters.gates import GatesView
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.style import count, number
 from ftlab.views.view import View
@@ -36,6 +37,9 @@ class AdapterView(View["AdapterAnatomy"]):
         The base in few bits; ``None`` where it is in floating point.
     ranks
         What smaller ranks would do; ``None`` where that was not asked.
+    gates
+        How much each of several adapters counts, of AdapterFusion and X-LoRA; ``None``
+        where nothing weighs them, or without a batch.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class AdapterView(View["AdapterAnatomy"]):
         self.anatomy = anatomy
         self.quantisation = quantisation
         self.ranks = ranks
+        self.gates = GatesView(anatomy.gates) if anatomy.gates else None
 
     def headline(self) -> str:
         """Say in one line what there is."""
@@ -105,6 +110,8 @@ class AdapterView(View["AdapterAnatomy"]):
         if self.quantisation is not None:
             said = repr(self.quantisation).split("\n")[:2]
             lines += [("  " if lines else "") + said[0], f"  {said[1].strip()}"]
+        if self.gates is not None:
+            lines.append(f"  {self.gates.headline()}")
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
         return "\n".join(lines)

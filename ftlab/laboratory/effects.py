@@ -59,6 +59,7 @@ def effects(
     """Measure adapters on a batch, and leave the model as it was."""
     told = _Told(Grid.of(batch), carried)
     merged = [each.name for each in carried if each.merged()]
+    trained = [(p, p.requires_grad) for p in model.parameters()]
     with (
         undisturbed(side(model, batch)) as start,
         evaluating(model),
@@ -74,6 +75,8 @@ def effects(
                     plain = _logits(model(**batch)) if off else None
         finally:
             start.restore_modules()
+            for parameter, was in trained:  # X-LoRA's forward unfreezes its LoRAs
+                parameter.requires_grad_(was)
     moved = turned = float("nan")
     if on is not None and plain is not None:
         moved, turned = _moved(on, plain, told.grid)

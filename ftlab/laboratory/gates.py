@@ -72,9 +72,7 @@ class GateListener(TorchFunctionMode):
         for each in self._carried:
             if hasattr(_owner(each.module), "get_maybe_topk_scalings"):
                 hook = partial(self._given, each)
-                handles.add(
-                    each.module.register_forward_pre_hook(hook, with_kwargs=True)
-                )
+                handles.add(each.module.register_forward_hook(hook, with_kwargs=True))
         try:
             with self:
                 yield
@@ -102,7 +100,9 @@ class GateListener(TorchFunctionMode):
     def _end(self, _module: Any, _args: Any, _output: Any) -> None:
         self._within.pop()
 
-    def _given(self, each: Carrier, module: Any, _args: Any, kwargs: Any) -> None:
+    def _given(
+        self, each: Carrier, module: Any, _args: Any, kwargs: Any, _output: Any
+    ) -> None:
         """Note X-LoRA's weights, but not in the pass that only finds them."""
         weights = kwargs.get("scalings")
         if weights is None or attribute_of(module, "disable_adapters", False):

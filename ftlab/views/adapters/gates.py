@@ -44,7 +44,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
     >>> weights = np.array([[[0.75, 0.25], [0.85, 0.15]]])
     >>> one = AdapterGates("h.0", "layers.0", "X-LoRA", ("math", "code"), weights)
     >>> GatesView([one])
-    X-LoRA: layer 0 listens to math (80%)
+    X-LoRA: layer 0 listens to `math` (80%)
     """
 
     title = "Adapter weights"
@@ -64,7 +64,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             return f"{kinds}: all layers weigh their adapters alike ({each} each)"
         runs = _runs(self.gates)
         said = [
-            f"{_named(part, self.gates)} {verb} {top} ({words(_weight(part, top))})"
+            f"{_named(part, self.gates)} {verb} `{top}` ({words(_weight(part, top))})"
             for verb, (top, part) in zip(_verbs(runs), runs[:RUNS], strict=False)
         ]
         more = len(runs) - RUNS

@@ -10,7 +10,7 @@ Those of a library that has several by name, and says which of them run (Adapter
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ def bottlenecks(model: torch.nn.Module, taken: Iterable[int] = ()) -> list[Bottl
     kept = []
     for each in found:
         if _adds(each):
-            kept.append(Bottleneck(each.path, *_parts(each), residual=True))
+            kept.append(replace(each, residual=True))
         elif _alone_is_trained(model, each, own):
             kept.append(each)
     return kept
@@ -157,10 +157,6 @@ def _shaped(model: torch.nn.Module) -> list[Bottleneck]:
             found.append(each)
             inside = (*inside, f"{path}.")
     return found
-
-
-def _parts(each: Bottleneck) -> tuple[torch.nn.Module, torch.nn.Module, int, int]:
-    return each.module, each.up, each.width, each.narrow
 
 
 def _sides(module: Any) -> tuple[int, int] | None:

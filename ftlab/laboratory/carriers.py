@@ -34,11 +34,14 @@ class Choice:
         Where the adapters are, and what weighs them while it runs.
     adapters
         Their names, in order.
+    kind
+        What weighs them, in a word.
     """
 
     name: str
     module: torch.nn.Module
     adapters: tuple[str, ...]
+    kind: str = "softmax"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,6 @@ class Carrier:
     off: Off | None = None
     entries: tuple[torch.nn.Module, ...] = ()
     choice: Choice | None = None
-
-    @property
-    def measurable(self) -> bool:
-        """Whether it can be called without its adapters."""
-        return self.inner is not None or self.off is not None
 
     def without(self, args: Any, kwargs: Any) -> Any:
         """Call what it was put on, or itself while its adapters are off."""
@@ -192,7 +190,7 @@ def _of_a_library(path: str, layer: Any) -> Carrier:
         methods,
         partial(_without_setup, layer),
         (layer, *(each.module for each in held.values())),
-        Choice(name, layer, chosen) if chosen else None,
+        Choice(name, layer, chosen, "AdapterFusion") if chosen else None,
     )
 
 

@@ -59,24 +59,13 @@ def effects(
     """Measure adapters on a batch, and leave the model as it was."""
     told = _Told(Grid.of(batch), carried)
     merged = [each.name for each in carried if each.merged()]
-    trained = [(p, p.requires_grad) for p in model.parameters()]
-    with (
-        undisturbed(side(model, batch)) as start,
-        evaluating(model),
-        WithoutDropout(),
-        torch.compiler.set_stance("force_eager"),
-    ):
-        try:
-            with torch.no_grad(), told.listening(model):
-                on = _logits(model(**batch))
-            plain = None
-            if not merged:  # PEFT unmerges for good what is switched off
-                with torch.no_grad(), _all_off(model, carried) as off:
-                    plain = _logits(model(**batch)) if off else None
-        finally:
-            start.restore_modules()
-            for parameter, was in trained:  # X-LoRA's forward unfreezes its LoRAs
-                parameter.requires_grad_(was)
+    with unmoved(model, batch), evaluating(model), torch.no_grad():
+        with told.listening(model):
+            on = _logits(model(**batch))
+        plain = None
+        if not merged:  # PEFT unmerges for good what is switched off
+            with _all_off(model, carried) as off:
+                plain = _logits(model(**batch)) if off else None
     moved = turned = float("nan")
     if on is not None and plain is not None:
         moved, turned = _moved(on, plain, told.grid)
@@ -88,6 +77,25 @@ def effects(
     )
     behind = {c.name: told.where(c) for c in carried if c.name in told.behind}
     return Effects(told.found, behind, gates, moved, turned, notes)
+
+
+@contextlib.contextmanager
+def unmoved(model: torch.nn.Module, batch: Mapping[str, Any]) -> Iterator[None]:
+    """Leave a model as it was, whatever is executed meanwhile, without dropout."""
+    kept = [(p, p.data, p.requires_grad) for p in model.parameters()]
+    with (
+        undisturbed(side(model, batch)) as start,
+        WithoutDropout(),
+        torch.compiler.set_stance("force_eager"),
+    ):
+        try:
+            yield
+        finally:
+            start.restore_modules()
+            for parameter, data, was in kept:
+                if parameter.dtype != data.dtype:  # bitsandbytes casts a layer's bias
+                    parameter.data = data
+                parameter.requires_grad_(was)  # X-LoRA's forward unfreezes its LoRAs
 
 
 @contextlib.contextmanager
@@ -122,7 +130,7 @@ class _Told:
         handles = HandleStack()
         self._follow(model, handles)
         for each in self._carried:
-            if not each.measurable:
+            if each.inner is None and each.off is None:
                 continue
             if each.merged():
                 self.failed[each.name] = "it is merged: what it adds is in the weight"

@@ -22,14 +22,7 @@ from ftlab.records.adapter_gates import AdapterGates
 from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import HandleStack
 
-_SOFTMAX = frozenset(
-    {
-        torch.softmax,
-        torch.Tensor.softmax,
-        torch.special.softmax,
-        torch.nn.functional.softmax,
-    }
-)
+_SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 
 
 class GateListener(TorchFunctionMode):
@@ -86,13 +79,8 @@ class GateListener(TorchFunctionMode):
         output = func(*args, **(kwargs or {}))
         if self._within and func in _SOFTMAX:
             choice = self._within[-1]
-            fused = any("ADAPTERFUSION" in e.methods.values() for e in self._of(choice))
-            kind = "AdapterFusion" if fused else "softmax"
-            self._note(choice.name, kind, choice.adapters, output)
+            self._note(choice.name, choice.kind, choice.adapters, output)
         return output
-
-    def _of(self, choice: Choice) -> list[Carrier]:
-        return [each for each in self._carried if each.choice == choice]
 
     def _begin(self, choice: Choice, _module: Any, _args: Any) -> None:
         self._within.append(choice)

@@ -7,6 +7,7 @@ from typing import Any
 from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.anatomy import anatomy
 from ftlab.laboratory.held import held_by
+from ftlab.laboratory.preparation import preparation
 from ftlab.laboratory.quantisation import quantised_layers
 from ftlab.laboratory.truncation import truncated
 from ftlab.records.errors import BadValueError
@@ -41,8 +42,9 @@ def adapters(
     batch
         Keyword arguments of the model, such as
         ``next(iter(trainer.get_train_dataloader()))``: the effects are measured on it,
-        with two forwards in evaluation mode. Nothing is changed by that. Without a
-        batch they are not measured.
+        with two forwards in evaluation mode, and of a base in few bits the gradient,
+        with one backward. Nothing is changed by that. Without a batch they are not
+        measured.
     original
         Of a base in few bits: the folder of the base as it was, or the model, with
         which the quantised weights are compared.
@@ -95,7 +97,7 @@ def adapters(
         raise BadValueError(msg)
     return AdapterView(
         found,
-        QuantisationView(bits) if bits else None,
+        QuantisationView(bits, preparation(chosen, given)) if bits else None,
         RanksView(truncated(chosen, given, asked)) if asked and given else None,
     )
 

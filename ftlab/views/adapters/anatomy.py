@@ -108,8 +108,10 @@ class AdapterView(View["AdapterAnatomy"]):
     def _text(self, summary: AdapterAnatomy) -> str:
         lines = _lines(summary) if summary.settings else []
         if self.quantisation is not None:
-            said = repr(self.quantisation).split("\n")[:2]
-            lines += [("  " if lines else "") + said[0], f"  {said[1].strip()}"]
+            prepared = self.quantisation.preparation is not None
+            said = repr(self.quantisation).split("\n")[: 2 + prepared]
+            lines.append(("  " if lines else "") + said[0])
+            lines += [f"  {each.strip()}" for each in said[1:]]
         if self.gates is not None:
             lines.append(f"  {self.gates.headline()}")
         if self.ranks is not None:

@@ -62,11 +62,15 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             first = self.gates[0]
             each = words(float(first.mean.mean()))
             return f"{kinds}: all layers weigh their adapters alike ({each} each)"
-        runs = _runs(self.gates)
-        said = [
-            f"{_named(part, self.gates)} {verb} `{top}` ({words(_weight(part, top))})"
-            for verb, (top, part) in zip(_verbs(runs), runs[:RUNS], strict=False)
-        ]
+        groups = itertools.groupby(self.gates, _top)
+        runs = [(top, list(part)) for top, part in groups]
+        one = len({_number(each.place) for each in runs[0][1]}) == 1
+        verb, said = "listens to" if one else "listen to", []
+        for top, part in runs[:RUNS]:
+            weights = [each.mean[each.adapters.index(top)] for each in part]
+            share = words(float(np.mean(weights)))
+            said.append(f"{_named(part, self.gates)} {verb} `{top}` ({share})")
+            verb = "to"
         more = len(runs) - RUNS
         return f"{kinds}: {', '.join(said)}" + (f" and {more} more" if more > 0 else "")
 
@@ -148,15 +152,6 @@ def _top(gates: AdapterGates) -> str:
     return gates.adapters[int(np.nan_to_num(gates.mean, nan=-1).argmax())]
 
 
-def _runs(gates: Sequence[AdapterGates]) -> list[tuple[str, list[AdapterGates]]]:
-    """Group layers that follow each other and listen to the same adapter most."""
-    return [(top, list(part)) for top, part in itertools.groupby(gates, _top)]
-
-
-def _weight(part: Sequence[AdapterGates], top: str) -> float:
-    return float(np.mean([each.mean[each.adapters.index(top)] for each in part]))
-
-
 def _named(part: Sequence[AdapterGates], gates: Sequence[AdapterGates]) -> str:
     """Name layers by number, or by place where a block is divided."""
     numbers = [_number(each.place) for each in part]
@@ -172,8 +167,3 @@ def _named(part: Sequence[AdapterGates], gates: Sequence[AdapterGates]) -> str:
 def _number(place: str) -> int | None:
     found = re.search(r"layers\.(\d+)", place)
     return int(found[1]) if found else None
-
-
-def _verbs(runs: Sequence[tuple[str, list[AdapterGates]]]) -> list[str]:
-    one = len({_number(each.place) for each in runs[0][1]}) == 1
-    return ["listens to" if one else "listen to", *["to"] * (len(runs) - 1)]

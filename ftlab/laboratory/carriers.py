@@ -179,6 +179,9 @@ def _of_a_library(path: str, layer: Any) -> Carrier:
             own = [p for p in fusion.parameters() if id(p) not in inside]
             if own and name not in found:
                 found[name], methods[name] = own, "ADAPTERFUSION"
+    adapters = {id(p) for each in found.values() for p in each}
+    # in BERT the layer is the dense one itself, behind which its adapters are
+    alone = all(p.dim() < 2 or id(p) in adapters for p in layer.parameters())
     name = shared_name(path)
     fused = next(iter(_fused(layer.get_active_setup()).values()), ())
     chosen = tuple(each for each in fused if each in held)
@@ -189,7 +192,7 @@ def _of_a_library(path: str, layer: Any) -> Carrier:
         found,
         methods,
         partial(_without_setup, layer),
-        (layer, *(each.module for each in held.values())),
+        (layer,) if alone else tuple(each.module for each in held.values()),
         Choice(name, layer, chosen, "AdapterFusion") if chosen else None,
     )
 

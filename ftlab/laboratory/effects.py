@@ -168,11 +168,12 @@ class _Told:
     def _begin(self, path: str, _module: Any, _args: Any) -> None:
         self._within.append(path)
 
-    def _leave(self, path: str, _module: Any, _args: Any, output: Any) -> None:
+    def _leave(self, path: str, _module: Any, args: Any, output: Any) -> None:
         self._within.pop()
         with contextlib.suppress(Exception):  # it need not return a tensor
             tensor = _first(output)
-            self._returned[id(tensor)] = weakref.ref(tensor), path
+            if all(each is not tensor for each in args):  # as dropout's is, left out
+                self._returned[id(tensor)] = weakref.ref(tensor), path
 
     def _enter(self, name: str, _module: Any, args: Any) -> None:
         """Note who has returned what is given, or else whose hook this is."""

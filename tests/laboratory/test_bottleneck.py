@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from transformers import T5Config, T5ForConditionalGeneration
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, own
@@ -249,9 +250,14 @@ def behind(adapter: nn.Module, _module: Any, _args: Any, output: Any) -> Any:
     return adapter(output)
 
 
+def narrow_t5() -> Any:
+    sizes = {"d_model": 32, "d_ff": 8, "d_kv": 8, "num_layers": 2, "num_heads": 4}
+    return T5ForConditionalGeneration(T5Config(vocab_size=128, **sizes))
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize(
-    "build", [llama, gpt2, own, partial(llama, intermediate_size=8)]
+    "build", [llama, gpt2, own, partial(llama, intermediate_size=8), narrow_t5]
 )
 def test_a_models_own_layers_are_no_adapters(build: Any, frozen: bool) -> None:
     assert not bottlenecks(build().requires_grad_(not frozen))
@@ -419,6 +425,35 @@ def test_weights_of_a_fusion_are_those_that_the_library_gives() -> None:
             assert each.weights[real] == pytest.approx(by_place[key][real], abs=1e-6)
     assert "AdapterFusion: " in repr(found)
     assert len(found.gates.figure().axes) >= 3
+
+
+def test_layers_of_bert_are_named_after_what_the_adapters_are_behind() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    config = transformers.BertConfig(vocab_size=128, num_attention_heads=4, **sizes)
+    model = fused(partial(transformers.BertForMaskedLM, config))
+    with unchanged(model):
+        found = ftlab.adapters(model, batches()[0]).anatomy
+    assert [each.place for each in found.layers[::3]] == [
+        "encoder.layers.0.attention.out",
+        "encoder.layers.0.output.dense",
+        "encoder.layers.1.attention.out",
+        "encoder.layers.1.output.dense",
+    ]
+    assert all(each.effect > 0 for each in found.layers)
+
+
+@pytest.mark.parametrize("config", ["CompacterConfig", "SeqBnInvConfig"])
+def test_other_bottlenecks_of_the_library_are_found(config: str) -> None:
+    adapters = pytest.importorskip("adapters")
+    settings = {"phm_dim": 2, "reduction_factor": 4} if "Comp" in config else {}
+    model = llama()
+    adapters.init(model)
+    model.add_adapter("one", config=getattr(adapters, config)(**settings))
+    model.train_adapter("one")
+    found = ftlab.adapters(trained(model), batches()[0]).anatomy
+    assert {e.method for e in found.layers} == {"BOTTLENECK"}
+    assert all(each.effect > 0 for each in found.layers)
 
 
 def test_what_the_library_leaves_out_is_inactive() -> None:

@@ -104,7 +104,8 @@ class Carrier:
             return "active" if self.module.active_adapter == adapter else "inactive"
         if adapter in (attribute_of(self.module, "merged_adapters") or ()):
             return "merged"
-        if attribute_of(self.module, "disable_adapters", False):
+        off = getattr(owner_of(self.module), "adapters_disabled", False)  # X-LoRA
+        if off or attribute_of(self.module, "disable_adapters", False):
             return "disabled"
         active = attribute_of(self.module, "active_adapters", None)
         if active is None:
@@ -140,6 +141,11 @@ def carriers(model: torch.nn.Module) -> Iterator[Carrier]:
     for path, layer in library_layers(model):
         yield _of_a_library(path, layer)
     yield from _by_hand(model, bottlenecks(model, taken))
+
+
+def owner_of(module: Any) -> Any:
+    """Return the object whose method X-LoRA has made the forward of a layer."""
+    return getattr(vars(module).get("forward"), "__self__", None)
 
 
 def adapter_names(model: torch.nn.Module) -> list[str]:

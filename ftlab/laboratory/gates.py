@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ftlab.executions.tokens import Grid
-from ftlab.laboratory.carriers import Carrier, Choice
+from ftlab.laboratory.carriers import Carrier, Choice, owner_of
 from ftlab.laboratory.places import place_of
 from ftlab.records.adapter_gates import AdapterGates
 from ftlab.records.attributes import attribute_of
@@ -63,7 +63,7 @@ class GateListener(TorchFunctionMode):
             handles.add(choice.module.register_forward_pre_hook(begin))
             handles.add(choice.module.register_forward_hook(end, always_call=True))
         for each in self._carried:
-            if hasattr(_owner(each.module), "get_maybe_topk_scalings"):
+            if hasattr(owner_of(each.module), "get_maybe_topk_scalings"):
                 hook = partial(self._given, each)
                 handles.add(each.module.register_forward_hook(hook, with_kwargs=True))
         try:
@@ -96,7 +96,7 @@ class GateListener(TorchFunctionMode):
         if weights is None or attribute_of(module, "disable_adapters", False):
             return
         with torch.no_grad():
-            own = _owner(module).get_maybe_topk_scalings(weights)
+            own = owner_of(module).get_maybe_topk_scalings(weights)
         self._note(each.name, "X-LoRA", tuple(module.active_adapters), own)
 
     def _note(
@@ -115,8 +115,3 @@ class GateListener(TorchFunctionMode):
         at = grid.rows.numpy(), grid.positions.numpy()
         real[at] = values.reshape(shape).numpy()[at]
         self.found[name] = AdapterGates(name, place_of(name), kind, adapters, real)
-
-
-def _owner(module: Any) -> Any:
-    """Return the object whose method PEFT has made the forward of a layer."""
-    return getattr(vars(module).get("forward"), "__self__", None)

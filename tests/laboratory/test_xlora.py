@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from peft import LoraConfig, XLoraConfig, get_peft_model
+from peft.tuners.xlora.layer import XLoraLayer
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, llama
@@ -113,6 +114,16 @@ def test_what_is_trained_is_what_weighs_them(tmp_path: Path) -> None:
         ("0", "active"),
         ("1", "active"),
     }
+
+
+def test_what_is_switched_off_is_disabled(tmp_path: Path) -> None:
+    model = xlora(tmp_path)
+    with model.disable_adapter():
+        layers = ftlab.adapters(model).anatomy.layers
+    states = {each.state for each in layers if each.method == "LORA"}
+    # before PEFT 0.21 it ran on
+    runs = not hasattr(XLoraLayer, "adapters_disabled")
+    assert states == ({"active"} if runs else {"disabled"})
 
 
 def test_layers_that_listen_to_one_are_named_together(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ALIKE = 0.02
 """Weights that differ by less in the mean are called alike."""
-RUNS, PANELS = 3, 3
-"""Runs of layers that the sentence names, and adapters with a picture of their own."""
+RUNS, PANELS, NAMED_ROWS = 3, 3, 8
+"""Runs of layers in the sentence, adapters with a picture of their own, rows named."""
 
 
 class GatesView(View["tuple[AdapterGates, ...]"]):
@@ -119,14 +119,21 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         places = [each.place for each in summary]
         draw_grid(axes[0], means, places, names, "mean weight", words=words, most=most)
         rows = max(len(each.rows) for each in summary)
-        inputs = [f"row {row}" for row in range(rows)]
+        every = -(-rows // NAMED_ROWS)
+        inputs = [str(row) if row % every == 0 else "" for row in range(rows)]
         for axis, at in zip(axes[1:], order, strict=True):
             grid = np.full((len(summary), rows), np.nan)
             for line, each in zip(grid, summary, strict=True):
                 values = _of(each, names[at])
                 line[: len(values)] = values
             draw_grid(
-                axis, grid, places, inputs, f"of {names[at]}", words=words, most=most
+                axis,
+                grid,
+                places,
+                inputs,
+                f"of {names[at]}, by row",
+                words=words,
+                most=most,
             )
             axis.set_yticks([])
 

@@ -32,10 +32,8 @@ class Choice:
     ----------
     name, module
         Where the adapters are, and what weighs them while it runs.
-    adapters
-        Their names, in order.
-    kind
-        What weighs them, in a word.
+    adapters, kind
+        Their names, in order, and what weighs them, in a word.
     """
 
     name: str
@@ -65,7 +63,7 @@ class Carrier:
     entries
         Modules whose first input is what the adapter is put behind.
     choice
-        What weighs the adapters against each other, if they are several at once.
+        What weighs several against each other.
     """
 
     name: str
@@ -144,7 +142,7 @@ def carriers(model: torch.nn.Module) -> Iterator[Carrier]:
 
 
 def owner_of(module: Any) -> Any:
-    """Return the object whose method X-LoRA has made the forward of a layer."""
+    """Return whose method X-LoRA has made the forward of a layer."""
     return getattr(vars(module).get("forward"), "__self__", None)
 
 
@@ -177,15 +175,14 @@ def _of_a_library(path: str, layer: Any) -> Carrier:
     held = held_adapters(layer)
     found = {name: list(each.module.parameters()) for name, each in held.items()}
     methods = dict.fromkeys(found, "BOTTLENECK")
-    inside = {id(p) for each in found.values() for p in each}
-    for child in layer.children():
-        if not isinstance(child, torch.nn.ModuleDict):
-            continue
+    adapters = {id(p) for each in found.values() for p in each}
+    named = [e for e in layer.children() if isinstance(e, torch.nn.ModuleDict)]
+    for child in named:
         for name, fusion in child.items():
-            own = [p for p in fusion.parameters() if id(p) not in inside]
+            own = [p for p in fusion.parameters() if id(p) not in adapters]
             if own and name not in found:
                 found[name], methods[name] = own, "ADAPTERFUSION"
-    adapters = {id(p) for each in found.values() for p in each}
+    adapters |= {id(p) for each in found.values() for p in each}
     # in BERT the layer is the dense one itself, behind which its adapters are
     alone = all(p.dim() < 2 or id(p) in adapters for p in layer.parameters())
     name = shared_name(path)
@@ -238,8 +235,8 @@ def _by_hand(model: torch.nn.Module, found: list[Bottleneck]) -> Iterator[Carrie
     """Yield bottlenecks that somebody has written, each where what it adds is seen."""
     listed = torch.nn.ModuleDict | torch.nn.ModuleList
     beside: dict[str, list[str]] = {}
-    for each in found:
-        parent, _, key = each.path.rpartition(".")
+    for path in (each.path for each in found):
+        parent, _, key = path.rpartition(".")
         if isinstance(model.get_submodule(parent), listed):
             beside.setdefault(parent, []).append(key)
     for each in found:
@@ -262,10 +259,10 @@ def _by_hand(model: torch.nn.Module, found: list[Bottleneck]) -> Iterator[Carrie
 def _name(model: torch.nn.Module, path: str) -> str:
     """Return the key of the innermost dictionary around a module, or a word."""
     parts = path.split(".")
-    for at in range(len(parts) - 1, -1, -1):
+    for at, part in reversed([*enumerate(parts)]):
         around = model.get_submodule(".".join(parts[:at]))
-        if isinstance(around, torch.nn.ModuleDict) and not parts[at].isdigit():
-            return parts[at]
+        if isinstance(around, torch.nn.ModuleDict) and not part.isdigit():
+            return part
     return "bottleneck"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ftlab._version import __version__ as __version__
 
 _MODULES = {
+    "AdapterBank": "ftlab.session.bank",
     "adapters": "ftlab.session.adapters",
     "assert_learning": "ftlab.session.assert_learning",
     "capture": "ftlab.session.capture",
@@ -29,6 +30,7 @@ _MODULES = {
     "prove": "ftlab.session.prove",
     "roundtrip": "ftlab.session.roundtrip",
     "score_faults": "ftlab.session.score",
+    "swap": "ftlab.session.swap",
     "tokenizer_diff": "ftlab.session.tokenizer_diff",
     "tokenizer_files": "ftlab.session.tokenizer_files",
     "tokens": "ftlab.session.tokens",
@@ -41,6 +43,7 @@ _NAMESPACES = {
 }
 
 __all__ = [
+    "AdapterBank",
     "adapters",
     "assert_learning",
     "capture",
@@ -59,6 +62,7 @@ __all__ = [
     "prove",
     "roundtrip",
     "score_faults",
+    "swap",
     "tokenizer_diff",
     "tokenizer_files",
     "tokens",

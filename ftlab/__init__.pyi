@@ -6,6 +6,7 @@ from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
 from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
+from ftlab.session.bank import AdapterBank as AdapterBank
 from ftlab.session.capture import capture as capture
 from ftlab.session.compare import compare as compare
 from ftlab.session.data import data as data
@@ -20,12 +21,14 @@ from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.prove import prove as prove
 from ftlab.session.roundtrip import roundtrip as roundtrip
 from ftlab.session.score import score_faults as score_faults
+from ftlab.session.swap import swap as swap
 from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
 from ftlab.session.tokenizer_files import tokenizer_files as tokenizer_files
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
 __all__ = [
+    "AdapterBank",
     "adapters",
     "assert_learning",
     "capture",
@@ -44,6 +47,7 @@ __all__ = [
     "prove",
     "roundtrip",
     "score_faults",
+    "swap",
     "tokenizer_diff",
     "tokenizer_files",
     "tokens",

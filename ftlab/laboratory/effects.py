@@ -16,12 +16,12 @@ from ftlab.executions.side import WithoutDropout, undisturbed
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.laboratory.carriers import Carrier
 from ftlab.laboratory.gates import GateListener
-from ftlab.laboratory.places import is_known, place_of
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.adapter_gates import AdapterGates
 from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import HandleStack
+from ftlab.records.places import is_known, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ def effects(
     merged = [each.name for each in carried if each.merged()]
     with unmoved(model, batch), evaluating(model), torch.no_grad():
         with told.listening(model):
-            on = _logits(model(**batch))
+            on = logits_of(model(**batch))
         plain = None
         if not merged:  # PEFT unmerges for good what is switched off
             with _all_off(model, carried) as off:
-                plain = _logits(model(**batch)) if off else None
+                plain = logits_of(model(**batch)) if off else None
     moved = turned = float("nan")
     if on is not None and plain is not None:
-        moved, turned = _moved(on, plain, told.grid)
+        moved, turned = moved_by(on, plain, told.grid)
     notes = tuple(f"{name}: {why}" for name, why in told.failed.items())
     where = {c.choice.name: told.where(c) for c in carried if c.choice}
     gates = tuple(
@@ -251,14 +251,16 @@ def _own(value: Any) -> bool:
     return peft and not isinstance(value, plain) and hasattr(value, "shadow")
 
 
-def _logits(output: Any) -> torch.Tensor | None:
+def logits_of(output: Any) -> torch.Tensor | None:
+    """Return the logits of a language model's output."""
     found = getattr(output, "logits", None)
     return found if isinstance(found, torch.Tensor) and found.dim() == 3 else None
 
 
-def _moved(
+def moved_by(
     on: torch.Tensor, off: torch.Tensor, grid: Grid | None
 ) -> tuple[float, float]:
+    """Return the mean KL divergence of ``on`` from ``off``, and where argmaxes part."""
     length = min(on.shape[1], off.shape[1])  # a prompt's own positions stand in front
     pair = [each[:, -length:].double() for each in (on, off)]
     cells = None if grid is None else Meeting(grid, grid).cells(*pair)

@@ -17,10 +17,10 @@ from torch.overrides import TorchFunctionMode
 
 from ftlab.executions.tokens import Grid
 from ftlab.laboratory.carriers import Carrier, Choice, owner_of
-from ftlab.laboratory.places import place_of
 from ftlab.records.adapter_gates import AdapterGates
 from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import HandleStack
+from ftlab.records.places import place_of
 
 _SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 

@@ -13,9 +13,9 @@ from ftlab.executions.pairs import training
 from ftlab.executions.side import loss_of
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import unmoved
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.quantisation import short
 from ftlab.records.handle import HandleStack
+from ftlab.records.places import place_of
 from ftlab.records.quantisation import MemoryPart, Preparation
 
 FEW_BITS = ("Params4bit", "Int8Params")

@@ -53,3 +53,13 @@ def spectrum(a: torch.Tensor, b: torch.Tensor, scaling: float) -> Spectrum:
     left, values, right = torch.linalg.svd(scaling * (r_out @ r_in.T))
     kept = min(len(values), a.shape[0])
     return Spectrum(values[:kept], (q_out @ left)[:, :kept], (q_in @ right.T)[:, :kept])
+
+
+Factors = tuple[torch.Tensor, torch.Tensor]
+"""A and B, shapes (r, in) and (out, r), the scaling multiplied in."""
+
+
+def distance(one: Factors, other: Factors) -> float:
+    """Return the norm of one B A less another, by QR as `spectrum`."""
+    (a, b), (c, d) = one, other
+    return float(spectrum(torch.cat((a, c)), torch.cat((b, -d), 1), 1.0).values.norm())

@@ -6,6 +6,7 @@ from typing import Any
 
 from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.anatomy import anatomy
+from ftlab.laboratory.combining import combined
 from ftlab.laboratory.held import held_by
 from ftlab.laboratory.preparation import preparation
 from ftlab.laboratory.quantisation import quantised_layers
@@ -14,6 +15,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.quantisation import QuantisedLayer
 from ftlab.session.given_models import batch_of, model_of, on_device
 from ftlab.views.adapters.anatomy import AdapterView
+from ftlab.views.adapters.combination import CombinationView
 from ftlab.views.adapters.quantisation import QuantisationView
 from ftlab.views.adapters.ranks import RanksView
 
@@ -25,6 +27,8 @@ def adapters(
     original: Any = None,
     ranks: Any = (),
     directions: int = 0,
+    combine: Any = None,
+    types: Any = (),
 ) -> AdapterView:
     """Show what a model's adapters are, where they are, and what they change.
 
@@ -56,6 +60,14 @@ def adapters(
         In how many layers, evenly from first to last, to count the directions that the
         base has not ("intruder dimensions"). Each layer takes a decomposition of the
         base's weight: seconds for 2048 x 2048 on one core.
+    combine
+        Weights by LoRA adapter, ``{"a": 0.7, "b": 0.3}``: `add_weighted_adapter` is
+        tried in all its ways, and what each makes of them held against the sum of the
+        adapters' updates, and the next tokens of a batch against those with that sum.
+        Types that prune keep a half; what DARE drops is drawn, once.
+    types
+        Some of PEFT's combination types, in the place of all. Those with ``svd`` take
+        many seconds for each layer of a large model.
 
     Returns
     -------
@@ -63,7 +75,8 @@ def adapters(
         ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
         layer. `AdapterView.quantisation` shows a base in few bits,
         `AdapterView.gates` weights of several adapters, `AdapterView.ranks` what
-        smaller ranks would do.
+        smaller ranks would do, `AdapterView.combinations` what ways to combine adapters
+        lose.
 
     Raises
     ------
@@ -99,6 +112,9 @@ def adapters(
         found,
         QuantisationView(bits, preparation(chosen, given)) if bits else None,
         RanksView(truncated(chosen, given, asked)) if asked and given else None,
+        None
+        if combine is None
+        else CombinationView(combined(chosen, given, combine, types)),
     )
 
 

@@ -86,7 +86,7 @@ def _described(name: str, layers: Sequence[Sequence[LoraPair]]) -> dict[str, Any
         looked += 1
         scaling = mine.scaling
         used = [p for p in before if abs(found.get(p.adapter, 0.0)) > UNUSED]
-        lost |= _lost(mine, used)
+        lost |= lost_by(mine, used)
         for source, weight in found.items():
             weights[source].append(weight)
     medians = {s: float(torch.tensor(w).median()) for s, w in weights.items()}
@@ -146,7 +146,7 @@ def _inner(one: LoraPair, other: LoraPair) -> torch.Tensor:
     return one.scaling * other.scaling * ((b.T @ d) * (a @ c.T)).sum()
 
 
-def _lost(mine: LoraPair, sources: Sequence[LoraPair]) -> set[str]:
+def lost_by(mine: LoraPair, sources: Sequence[LoraPair]) -> set[str]:
     """Name what one of the sources has learned and the sum has not."""
     found = set()
     if any(_bias(pair) for pair in sources) and not _bias(mine):

@@ -13,12 +13,13 @@ from ftlab.views.style import count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+    from ftlab.views.adapters.combination import CombinationView
     from ftlab.views.adapters.quantisation import QuantisationView
     from ftlab.views.adapters.ranks import RanksView
 
@@ -37,6 +38,8 @@ class AdapterView(View["AdapterAnatomy"]):
         The base in few bits; ``None`` where it is in floating point.
     ranks
         What smaller ranks would do; ``None`` where that was not asked.
+    combinations
+        What each way to combine adapters loses; ``None`` where that was not asked.
     gates
         How much each of several adapters counts, of AdapterFusion and X-LoRA; ``None``
         where nothing weighs them, or without a batch.
@@ -60,11 +63,13 @@ class AdapterView(View["AdapterAnatomy"]):
         anatomy: AdapterAnatomy,
         quantisation: QuantisationView | None = None,
         ranks: RanksView | None = None,
+        combinations: CombinationView | None = None,
     ) -> None:
         super().__init__()
         self.anatomy = anatomy
         self.quantisation = quantisation
         self.ranks = ranks
+        self.combinations = combinations
         self.gates = GatesView(anatomy.gates) if anatomy.gates else None
 
     def headline(self) -> str:
@@ -116,6 +121,9 @@ class AdapterView(View["AdapterAnatomy"]):
             lines.append(f"  {self.gates.headline()}")
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
+            lines += [f"  {line}" for line in self.ranks.suggestion()[:1]]
+        if self.combinations is not None:
+            lines.append(f"  {self.combinations.headline()}")
         return "\n".join(lines)
 
     def size_of(self, summary: AdapterAnatomy) -> tuple[float, float]:
@@ -171,6 +179,7 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
             f"{count(anatomy.shared.get(adapter, 0), 'trained parameter')}, "
             + (" and ".join(states) or "nowhere")
         )
+        lines += _scaling_words(layers, settings)
     lines[0] = f"Adapters: {lines[0]}"
     effects = [each for each in anatomy.layers if np.isfinite(each.effect)]
     if effects:
@@ -199,6 +208,31 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
     lines += [f"  note: {note}" for note in anatomy.notes[:3]]
     more = len(anatomy.notes) - 3
     return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _scaling_words(layers: Sequence[AdaptedLayer], settings: str) -> Iterator[str]:
+    """Say what alpha and r come to: a factor, and a share of the weights."""
+    low = [each for each in layers if each.rank > 0]
+    if not low:
+        return
+    factors = [each.scaling for each in low]
+    one = low[int(np.argmax(factors))]
+    root = one.rank**0.5
+    by_root = "rsLoRA" in settings
+    formula, other = "alpha / sqrt(r)", ("alpha / r", one.scaling / root)
+    if not by_root:
+        formula, other = "alpha / r", ("rsLoRA", one.scaling * root)
+    least = min(factors)
+    said = f"  B A is multiplied by {number(least)}"
+    said += f" to {number(one.scaling)}" if one.scaling > least * (1 + 1e-9) else ""
+    said += f" ({formula}; {other[0]} would make it {number(other[1])})"
+    shares = [each for each in low if _update_share(each) > 0]
+    if shares:
+        most = max(shares, key=_update_share)
+        median = float(np.median([_update_share(each) for each in shares]))
+        said += f": {share_words(median)} of the weight (median), most at {most.place}"
+        said += f" ({share_words(_update_share(most))})"
+    yield said
 
 
 def _in_use(layers: Sequence[AdaptedLayer]) -> list[AdaptedLayer]:

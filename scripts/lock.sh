@@ -9,6 +9,7 @@ source scripts/venv.sh
 torch=torch==2.13.0
 # The oldest transformers that ftlab supports, and what was current beside it.
 oldest=(transformers==4.57.1 peft==0.17.0 accelerate==1.10.0 trl==0.24.0)
+adapterhub=(adapters==1.3.0)
 
 resolve() { # resolve NAME GROUPS [REQUIREMENT...]
   local venv=build/lock-$1 groups=() group
@@ -39,7 +40,9 @@ build/lock-dev/bin/python -m pip install --quiet --no-deps "$numpy"
 build/lock-dev/bin/python scripts/lock.py build test lint tokenizers >requirements/dev.txt
 build/lock-dev/bin/python scripts/lock.py bench --less requirements/dev.txt >requirements/bench.txt
 resolve oldest "build test" "${oldest[@]}"
-build/lock-oldest/bin/python scripts/lock.py build test >requirements/oldest.txt
+# adapters asks for transformers 4.57.6, and works with 4.57.1.
+build/lock-oldest/bin/python -m pip install --quiet --no-deps "${adapterhub[@]}"
+build/lock-oldest/bin/python scripts/lock.py build test adapterhub >requirements/oldest.txt
 
 # What is served is served by the transformers that trained it.
 grep -E '^(torch|transformers|tokenizers|safetensors|accelerate|huggingface-hub|numpy|peft)==' \

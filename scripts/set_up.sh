@@ -28,8 +28,9 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check --no-input install)
 # shellcheck disable=SC2046  # two words or none
 "${pip[@]}" $(torch_source "$venv") "$torch"
 # mistral-common comes after all others, and may not choose: for Python 3.11 it holds
-# NumPy below 2.4, and works with the one that is locked.
-grep -v '^mistral-common==' "$requirements" | "${pip[@]}" --quiet -r /dev/stdin
+# NumPy below 2.4, and works with the one that is locked. So does adapters, which asks
+# for transformers 4.57.6, and works with 4.57.1.
+grep -vE '^(mistral-common|adapters)==' "$requirements" | "${pip[@]}" --quiet -r /dev/stdin
 "${pip[@]}" --quiet --no-deps -r "$requirements"
 "${pip[@]}" --quiet --no-deps --no-build-isolation --editable .
 echo "$key" >"$stamp"

@@ -220,6 +220,6 @@ def shared_name(name: str) -> str:
     """
     clean = clean_name(name)
     while clean.startswith("base_model."):  # an adapter within an adapter has it twice
-        clean = clean.removeprefix("base_model.")
+        clean = clean.removeprefix("base_model.").removeprefix("lora_model.")  # X-LoRA
         clean = "" if clean == "model" else clean.removeprefix("model.")
     return "" if clean == "base_model" else clean

@@ -8,7 +8,7 @@ import torch
 
 from ftlab.executions.listening import shared_name
 from ftlab.laboratory.carriers import Carrier, carriers
-from ftlab.laboratory.effects import effects
+from ftlab.laboratory.effects import Effects, effects
 from ftlab.laboratory.quantisation import short
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.adapter_tree import holders, method_of
@@ -43,11 +43,9 @@ def anatomy(
     the base's own, for its norm.
     """
     carried = list(carriers(model))
-    found: dict[str, float] = {}
-    moved = turned = float("nan")
-    notes: list[str] = []
+    found = Effects()
     if batch is not None and carried:
-        found, moved, turned, notes = effects(model, batch, carried)
+        found = effects(model, batch, carried)
     pairs = [pair for pair in lora_pairs(model) if not pair.reason]
     strange = {
         (id(pair.layer), pair.adapter): intruders(pair)
@@ -60,14 +58,22 @@ def anatomy(
         for each in carried
         for layer in _layers(each, model, configs, found, strange)
     ]
+    settings = {name: _settings(config) for name, config in configs.items()}
     return AdapterAnatomy(
         tuple(layers),
-        {name: _settings(config) for name, config in configs.items()},
+        _by_structure(carried) | settings,
         _shared(carried),
-        moved,
-        turned,
-        (*notes, *_starts(configs)),
+        found.moved,
+        found.turned,
+        (*found.notes, *_starts(configs)),
+        found.gates,
     )
+
+
+def _by_structure(carried: Iterable[Carrier]) -> dict[str, str]:
+    """Say of adapters without a configuration what they are."""
+    words = {"BOTTLENECK": "bottleneck", "ADAPTERFUSION": "AdapterFusion"}
+    return {name: words[kind] for c in carried for name, kind in c.methods.items()}
 
 
 def _starts(configs: Mapping[str, Any]) -> Iterator[str]:
@@ -85,16 +91,19 @@ def _layers(
     carrier: Carrier,
     model: torch.nn.Module,
     configs: Mapping[str, Any],
-    effect: Mapping[str, float],
+    found: Effects,
     strange: Mapping[tuple[int, str], int | None],
 ) -> Iterable[AdaptedLayer]:
-    siblings = _siblings(model, carrier.name)
     pairs = {each.adapter: each for each in pairs_of_layer(carrier.module, "")}
+    prompt = carrier.name.endswith("prompt_encoder") and carrier.inner is None
+    path = found.behind.get(carrier.name, carrier.name)
+    place = place_of(path, _siblings(model, path))
+    effect = found.layers.get(carrier.name, _NONE)
     for adapter, parameters in carrier.adapters.items():
         state = carrier.state(adapter)
         yield AdaptedLayer(
             carrier.name,
-            "prompt" if carrier.inner is None else place_of(carrier.name, siblings),
+            "prompt" if prompt else place,
             adapter,
             _method(configs, carrier, adapter),
             sum(each.numel() for each in parameters),
@@ -102,7 +111,7 @@ def _layers(
             ", ".join(sorted({short(each.dtype) for each in parameters})),
             _norm(parameters),
             state,
-            effect.get(carrier.name, float("nan")) if state == "active" else _NONE,
+            effect if state == "active" else _NONE,
             **_lora(pairs.get(adapter)),
             intruders=_or_none(strange.get((id(carrier.module), adapter))),
         )
@@ -142,6 +151,8 @@ def _norm(parameters: Sequence[torch.nn.Parameter]) -> float:
 
 
 def _method(configs: Mapping[str, Any], carrier: Carrier, adapter: str) -> str:
+    if adapter in carrier.methods:
+        return carrier.methods[adapter]
     if hasattr(carrier.module, "original_module"):
         return "saved whole"
     return method_of(configs.get(adapter)) or type(carrier.module).__name__

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.adapter_gates import AdapterGates
+
 AdapterState = Literal["active", "inactive", "disabled", "merged"]
 
 
@@ -18,9 +20,11 @@ class AdaptedLayer:
     name
         Clean path of the layer.
     place
-        Where that is in every architecture: ``"layers.3.attention.pre.norm"``.
+        Where that is in every architecture: ``"layers.3.attention.pre.norm"``. Of a
+        bottleneck adapter, where it was measured: the module behind which it is.
     adapter, method
-        The adapter's name, and PEFT's method: ``"LORA"``.
+        The adapter's name, and PEFT's method: ``"LORA"``; else ``"BOTTLENECK"`` or
+        ``"ADAPTERFUSION"``.
     parameters, trainable
         Numbers of parameters that it has there, and of those that are trained.
     dtype
@@ -96,6 +100,8 @@ class AdapterAnatomy:
         Share of tokens after which another token is the likeliest.
     notes
         What could not be measured, and why, and what to keep in mind.
+    gates
+        How much each of several adapters counts, by layer.
     """
 
     layers: tuple[AdaptedLayer, ...]
@@ -104,3 +110,4 @@ class AdapterAnatomy:
     moved: float = float("nan")
     turned: float = float("nan")
     notes: tuple[str, ...] = ()
+    gates: tuple[AdapterGates, ...] = ()

@@ -75,3 +75,16 @@ def place_of(path: str, siblings: frozenset[str] = frozenset()) -> str:
             continue
         found.append(_WITHIN.get((last, part)) or _PLACE.get(part.lower(), part))
     return ".".join(found) or "the model"
+
+
+def is_known(part: str) -> bool:
+    """Say whether a name is one that architectures use, and no number.
+
+    Examples
+    --------
+    >>> from ftlab.records.places import is_known
+    >>> is_known("o_proj"), is_known("wrapped"), is_known("3")
+    (True, False, False)
+    """
+    known = {*_PLACE, "post_attention_layernorm", *(word for _, word in _WITHIN)}
+    return part.lower() in known

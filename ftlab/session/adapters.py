@@ -8,6 +8,7 @@ from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.anatomy import anatomy
 from ftlab.laboratory.combining import combined
 from ftlab.laboratory.held import held_by
+from ftlab.laboratory.preparation import preparation
 from ftlab.laboratory.quantisation import quantised_layers
 from ftlab.laboratory.truncation import truncated
 from ftlab.records.errors import BadValueError
@@ -34,6 +35,9 @@ def adapters(
     Every method of PEFT's is read in the same way: which parameters it has in which
     layer, and what the layer returns with it and without it on the same input. Of LoRA
     the singular values of scaling x B A are shown too; the product is never formed.
+    Bottleneck adapters, of AdapterHub's library or written by hand, are found by their
+    structure. Where AdapterFusion or X-LoRA weighs several adapters, their weights are
+    heard on the batch.
 
     Parameters
     ----------
@@ -42,8 +46,9 @@ def adapters(
     batch
         Keyword arguments of the model, such as
         ``next(iter(trainer.get_train_dataloader()))``: the effects are measured on it,
-        with two forwards in evaluation mode. Nothing is changed by that. Without a
-        batch they are not measured.
+        with two forwards in evaluation mode, and of a base in few bits the gradient,
+        with one backward. Nothing is changed by that. Without a batch they are not
+        measured.
     original
         Of a base in few bits: the folder of the base as it was, or the model, with
         which the quantised weights are compared.
@@ -69,8 +74,9 @@ def adapters(
     AdapterView
         ``anatomy`` holds the numbers; ``table()`` has a row for each adapter in each
         layer. `AdapterView.quantisation` shows a base in few bits,
-        `AdapterView.ranks` what smaller ranks would do, `AdapterView.combinations` what
-        ways to combine adapters lose.
+        `AdapterView.gates` weights of several adapters, `AdapterView.ranks` what
+        smaller ranks would do, `AdapterView.combinations` what ways to combine adapters
+        lose.
 
     Raises
     ------
@@ -104,7 +110,7 @@ def adapters(
         raise BadValueError(msg)
     return AdapterView(
         found,
-        QuantisationView(bits) if bits else None,
+        QuantisationView(bits, preparation(chosen, given)) if bits else None,
         RanksView(truncated(chosen, given, asked)) if asked and given else None,
         None
         if combine is None

@@ -19,7 +19,9 @@ from tests.laboratory.test_comparison import drawn
 
 def in_four_bits(folder: Path) -> Any:
     config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
-    return AutoModelForCausalLM.from_pretrained(folder, quantization_config=config)
+    return AutoModelForCausalLM.from_pretrained(
+        folder, quantization_config=config, dtype=torch.float32
+    )
 
 
 def test_weights_of_four_bits_are_compared_by_what_they_stand_for(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.views.adapters.gates import GatesView
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.style import count, number
 from ftlab.views.view import View
@@ -39,6 +40,9 @@ class AdapterView(View["AdapterAnatomy"]):
         What smaller ranks would do; ``None`` where that was not asked.
     combinations
         What each way to combine adapters loses; ``None`` where that was not asked.
+    gates
+        How much each of several adapters counts, of AdapterFusion and X-LoRA; ``None``
+        where nothing weighs them, or without a batch.
 
     Examples
     --------
@@ -66,6 +70,7 @@ class AdapterView(View["AdapterAnatomy"]):
         self.quantisation = quantisation
         self.ranks = ranks
         self.combinations = combinations
+        self.gates = GatesView(anatomy.gates) if anatomy.gates else None
 
     def headline(self) -> str:
         """Say in one line what there is."""
@@ -108,8 +113,12 @@ class AdapterView(View["AdapterAnatomy"]):
     def _text(self, summary: AdapterAnatomy) -> str:
         lines = _lines(summary) if summary.settings else []
         if self.quantisation is not None:
-            said = repr(self.quantisation).split("\n")[:2]
-            lines += [("  " if lines else "") + said[0], f"  {said[1].strip()}"]
+            prepared = self.quantisation.preparation is not None
+            said = repr(self.quantisation).split("\n")[: 2 + prepared]
+            lines.append(("  " if lines else "") + said[0])
+            lines += [f"  {each.strip()}" for each in said[1:]]
+        if self.gates is not None:
+            lines.append(f"  {self.gates.headline()}")
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
             lines += [f"  {line}" for line in self.ranks.suggestion()[:1]]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 NAMED = 24
 """Rows of a picture that are named."""
@@ -48,6 +49,20 @@ def draw_heat(
         row, column = _block(place)
         at = blocks.index(row), within.index(column)
         grid[at] = np.nanmax([grid[at], value])
+    draw_grid(axis, grid, blocks, within, title, words=words, most=most)
+
+
+def draw_grid(
+    axis: Axes,
+    grid: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    *,
+    words: Callable[[float], str],
+    most: float = 0.0,
+) -> None:
+    """Draw a matrix with names for its rows and columns."""
     finite = grid[np.isfinite(grid)]
     image = axis.imshow(
         grid,
@@ -56,7 +71,7 @@ def draw_heat(
         vmin=0,
         vmax=max(most, float(finite.max()) if finite.size else 0.0, 1e-12),
     )
-    few = grid.size <= 12 * NAMED and len(blocks) <= NAMED
+    few = grid.size <= 12 * NAMED and len(rows) <= NAMED
     if not few and finite.size:
         bar = axis.figure.colorbar(image, ax=axis, format=lambda v, _: words(v))
         bar.ax.tick_params(labelsize=7)
@@ -73,9 +88,9 @@ def draw_heat(
                 fontsize=7,
                 color="white" if dark else "black",
             )
-    every = max(1, -(-len(blocks) // NAMED))
-    axis.set_yticks(range(0, len(blocks), every), blocks[::every], fontsize=7)
-    axis.set_xticks(range(len(within)), within, fontsize=7, rotation=30, ha="right")
+    every = max(1, -(-len(rows) // NAMED))
+    axis.set_yticks(range(0, len(rows), every), rows[::every], fontsize=7)
+    axis.set_xticks(range(len(columns)), columns, fontsize=7, rotation=30, ha="right")
     axis.set_title(title, fontsize=8.5, loc="left")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import SERIES, count, number
+from ftlab.views.style import SERIES, count, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from ftlab.records.quantisation import QuantisedLayer
+    from ftlab.records.quantisation import Preparation, QuantisedLayer
 
 
 class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
@@ -28,6 +29,9 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
     ----------
     layers
         All that was measured.
+    preparation
+        Whether it is fit to be trained, what is left in full, and what takes memory;
+        ``None`` where that was not looked at.
 
     Examples
     --------
@@ -43,9 +47,12 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
 
     title = "Quantisation"
 
-    def __init__(self, layers: Sequence[QuantisedLayer]) -> None:
+    def __init__(
+        self, layers: Sequence[QuantisedLayer], preparation: Preparation | None = None
+    ) -> None:
         super().__init__()
         self.layers = tuple(layers)
+        self.preparation = preparation
 
     def headline(self) -> str:
         """Say in one line what is in few bits."""
@@ -66,10 +73,16 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
             if name not in ("code", "used")
         ]
         rows = [tuple(getattr(each, name) for name in columns) for each in summary]
-        return pd.DataFrame(rows, columns=columns)
+        frame = pd.DataFrame(rows, columns=columns)
+        for name in ("given", "computes", "gradients") if self.preparation else ():
+            frame[name] = frame["name"].map(getattr(self.preparation, name))
+        return frame
 
     def _text(self, summary: tuple[QuantisedLayer, ...]) -> str:
-        return "\n  ".join(_lines(summary))
+        lines = _lines(summary)
+        if self.preparation is not None:
+            lines[2:2] = _prepared(self.preparation, summary)
+        return "\n  ".join(lines)
 
     def size_of(self, summary: tuple[QuantisedLayer, ...]) -> tuple[float, float]:
         """Give each block a row."""
@@ -111,6 +124,39 @@ def _draw_code(axis: Axes, layers: Sequence[QuantisedLayer]) -> None:
     )
     axis.set_xlabel("value, of the block's scale", fontsize=8)
     axis.tick_params(labelsize=7)
+
+
+def _prepared(found: Preparation, layers: Sequence[QuantisedLayer]) -> list[str]:
+    verdict = f"not prepared for k-bit training: {'; '.join(found.faults)}"
+    if not found.faults:
+        verdict = "prepared for k-bit training: norms and head in float32, base frozen"
+        if found.gradients:
+            first = number(next(iter(found.gradients.values())))
+            verdict += (
+                f", the gradient reaches all {count(len(found.gradients), 'layer')} "
+                f"({first} at the first)"
+            )
+    kinds = Counter((found.computes[n], found.given[n]) for n in found.given)
+    apart = [
+        f"{count(n, 'layer')} in {own} given {given}"
+        for (own, given), n in kinds.items()
+        if own != given
+    ]
+    nested = "on" if any(each.nested for each in layers) else "off"
+    left = dict.fromkeys(found.left)
+    more = f" and {len(left) - 4} more" if len(left) > 4 else ""
+    parts = [each for each in found.memory if each.predicted]
+    known = [each for each in parts if np.isfinite(each.measured)]
+    return [
+        verdict + (f" ({found.note})" if found.note else ""),
+        *([f"computed in another dtype: {', '.join(apart)}"] if apart else []),
+        f"not quantised: {', '.join([*left][:4]) or 'nothing'}{more}; "
+        f"double quantisation {nested}",
+        f"memory: {size(sum(each.predicted for each in known))} predicted, "
+        f"{size(sum(each.measured for each in known))} measured ("
+        + ", ".join(f"{e.what} {size(e.predicted)}" for e in parts)
+        + ")",
+    ]
 
 
 def _lines(layers: Sequence[QuantisedLayer]) -> list[str]:

@@ -15,7 +15,8 @@ from safetensors import SafetensorError, safe_open
 from ftlab.executions.listening import shared_name
 from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.carriers import adapter_names
-from ftlab.laboratory.quantisation import short, whole_weight
+from ftlab.laboratory.quantisation import short
+from ftlab.probes.tensors.whole_weight import whole_weight
 from ftlab.records.errors import BadValueError
 
 CONFIGS = ("config.json", "adapter_config.json", "generation_config.json")

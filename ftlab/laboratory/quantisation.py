@@ -7,17 +7,15 @@ import torch
 
 from ftlab.executions.listening import shared_name
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.tensors.whole_weight import whole_weight
 from ftlab.records.places import place_of
 from ftlab.records.quantisation import QuantisedLayer
 
 FAR = 3.0
 """Scale over the median one from which a block counts as an outlier. Of 262,144 blocks
 of 64 normal values the largest scale is 2.1 times the median (measured)."""
-INT8 = 127.0
 
 Original = Callable[[str], torch.Tensor | None]
-_Read = tuple[dict[str, Any], Callable[[], torch.Tensor]]
-"""Facts of a layer, and what puts its weight together."""
 
 
 def quantised_layers(
@@ -38,18 +36,18 @@ def quantised_layers(
             continue
         name = shared_name(path).removesuffix(".base_layer")
         four = kind == "Params4bit"
-        found = _four_bits(weight) if four else _eight_bits(module, weight)
-        if found is None:
+        facts = _four_bits(weight) if four else _eight_bits(module, weight)
+        if facts is None:
             continue
-        facts, whole = found
         there = original(f"{name}.weight")
         source = getattr(module, "source_cls", None)
         if there is not None and getattr(source, "__name__", "") == "Conv1D":
             there = there.T
         pair = pairs.get(id(module))
         errors: dict[str, Any] = {}
-        if there is not None:
-            errors = _errors(there, whole(), facts["block"], pair)
+        whole = None if there is None else whole_weight(module)
+        if there is not None and whole is not None:
+            errors = _errors(there, whole, facts["block"], pair)
         compute = getattr(module, "compute_dtype", None)
         yield QuantisedLayer(
             name=name,
@@ -62,23 +60,8 @@ def quantised_layers(
         )
 
 
-def whole_weight(module: torch.nn.Module) -> torch.Tensor | None:
-    """Return a layer's weight, put together where it is kept in few bits.
-
-    ``None`` where there is none, or only on the meta device.
-    """
-    weight: Any = dict(module.named_parameters(recurse=False)).get("weight")
-    if weight is None or weight.is_meta:
-        return None
-    kind = type(weight).__name__
-    if kind not in ("Params4bit", "Int8Params"):
-        return weight.detach() if weight.is_floating_point() else None
-    read = _four_bits(weight) if kind == "Params4bit" else _eight_bits(module, weight)
-    return None if read is None else read[1]()
-
-
-def _four_bits(weight: Any) -> _Read | None:
-    from bitsandbytes.functional import dequantize_4bit, dequantize_blockwise
+def _four_bits(weight: Any) -> dict[str, Any] | None:
+    from bitsandbytes.functional import dequantize_blockwise
 
     state = getattr(weight, "quant_state", None)
     if state is None or weight.is_meta:
@@ -93,7 +76,7 @@ def _four_bits(weight: Any) -> _Read | None:
     codes = torch.bincount(torch.cat((packed >> 4, packed & 15)).int(), minlength=16)
     order = torch.argsort(state.code.cpu().float())
     count = state.shape.numel()
-    facts = {
+    return {
         "kind": state.quant_type,
         "count": count,
         "block": state.blocksize,
@@ -104,17 +87,16 @@ def _four_bits(weight: Any) -> _Read | None:
         "used": (codes.cpu().double() / codes.sum().cpu())[order].numpy(),
         **_spread(scales),
     }
-    return facts, lambda: dequantize_4bit(weight.data, state).detach()
 
 
-def _eight_bits(module: Any, weight: Any) -> _Read | None:
+def _eight_bits(module: Any, weight: Any) -> dict[str, Any] | None:
     scale = getattr(weight, "SCB", None)
     if scale is None:
         scale = getattr(getattr(module, "state", None), "SCB", None)
     if scale is None or weight.is_meta or weight.dtype != torch.int8:
         return None
     rows, columns = weight.shape
-    facts = {
+    return {
         "kind": "int8",
         "count": rows * columns,
         "block": columns,
@@ -123,7 +105,6 @@ def _eight_bits(module: Any, weight: Any) -> _Read | None:
         "bytes_predicted": rows * columns + 4.0 * rows,
         **_spread(scale),
     }
-    return facts, lambda: weight.data.float() * (scale.float()[:, None] / INT8)
 
 
 def _predicted(count: int, block: int, *, nested: bool) -> float:

@@ -139,7 +139,7 @@ class Mounted:
             msg = f"no adapter {name!r} was loaded here; there is {known}."
             raise BadValueError(msg)
         others = [each for each in self.configs if each != name]
-        if name in _active(self.model) and others:
+        if others and name in self.model.active_adapters:
             self.activate(others[0])
         self.model.delete_adapter(name)
         self.loaded.remove(name)
@@ -153,10 +153,6 @@ class Mounted:
         self.model = self._given
 
 
-def _active(model: Any) -> tuple[str, ...]:
-    return tuple(model.active_adapters)
-
-
 @contextlib.contextmanager
 def _folder(name: str, source: Any) -> Iterator[Path]:
     """Yield the folder of an adapter; that of a live one is written for a while."""
@@ -165,8 +161,8 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
     path = Path(source) if isinstance(source, str | Path) else None
     if path is not None and (path / "adapter_config.json").is_file():
         yield path
-    elif isinstance(source, PeftModel) and len(_active(source)) == 1:
-        (active,) = _active(source)
+    elif isinstance(source, PeftModel) and len(source.active_adapters) == 1:
+        (active,) = source.active_adapters
         with tempfile.TemporaryDirectory() as made:
             source.save_pretrained(made, selected_adapters=[active])
             yield Path(made) / ("" if active == "default" else active)

@@ -66,6 +66,8 @@ class Case:
         The exact places of this build, where those of the fault depend on the model.
     rows
         The dataset that is looked at before anything is trained.
+    prompts
+        What the watch has answered every 8 steps.
     """
 
     model: torch.nn.Module
@@ -81,6 +83,7 @@ class Case:
     places: tuple[str, ...] = ()
     rows: Rows | None = None
     tokenizer: Any = None
+    prompts: Sequence[str] = ()
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:

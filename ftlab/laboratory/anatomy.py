@@ -10,13 +10,13 @@ from ftlab.executions.listening import shared_name
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import effects
 from ftlab.laboratory.intruders import intruders, spread_over
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.quantisation import short
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.adapter_tree import holders, method_of
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs, pairs_of_layer
 from ftlab.probes.tensors.base_norm import base_norm
 from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+from ftlab.records.places import place_of
 
 SETTINGS = (
     ("r", "r"),

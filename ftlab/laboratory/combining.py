@@ -13,7 +13,6 @@ from ftlab.executions.side import WithoutDropout, undisturbed
 from ftlab.executions.tokens import Grid
 from ftlab.laboratory.effects import logits_of, moved_by
 from ftlab.laboratory.mounting import Found
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import Factors, distance, spectrum
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.adapter.switched_off import without_adapters
@@ -21,6 +20,7 @@ from ftlab.probes.adapter_config.combined import lost_by
 from ftlab.probes.adapter_config.combined_heads import heads_left
 from ftlab.records.adapter_combination import Combination, Combinations
 from ftlab.records.errors import BadValueError
+from ftlab.records.places import place_of
 
 DENSITY = 0.5  # share of values that types which prune keep
 ROUNDINGS = 32  # machine precisions up to which a relative distance is rounding

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from ftlab.laboratory.held import Held, held_by
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import distance, spectrum
 from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
+from ftlab.records.places import place_of
 
 PAIRS = (("lora_A.weight", "lora_B.weight"), ("lora_embedding_A", "lora_embedding_B"))
 EXACT = 1e-12
@@ -28,18 +28,24 @@ _IDLE = frozenset(
 """Settings that say where something came from, or that saving sets."""
 
 
-def compared(a: Any, b: Any) -> AdapterComparison:
+def compared(a: Any, b: Any, adapters: tuple[str, str] = ("", "")) -> AdapterComparison:
     """Compare two sides, one module at a time.
 
     Parameters
     ----------
     a, b
         Folders or models.
+    adapters
+        Of models: which of their adapters.
     """
     with ExitStack() as stack:
-        one, other = held_by(a, stack), held_by(b, stack)
-        if one.alone != other.alone:
-            (other if one.alone else one).only_its_own()
+        one, other = (
+            held_by(each, stack, adapter)
+            for each, adapter in zip((a, b), adapters, strict=True)
+        )
+        if one.alone or other.alone:
+            for each in (one, other):
+                each.only_its_own()
         first, second = list(one.shapes), list(other.shapes)
         both = [name for name in first if name in other.shapes]
         modules, reshaped = [], []

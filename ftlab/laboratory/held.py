@@ -64,8 +64,13 @@ class Held:
         self.shapes = {n: s for n, s in self.shapes.items() if n in self.own}
 
 
-def held_by(given: Any, stack: ExitStack) -> Held:
+def held_by(given: Any, stack: ExitStack, adapter: str = "") -> Held:
     """Return the tensors of a folder, which stay on disk, or of a model.
+
+    Parameters
+    ----------
+    adapter
+        Of a model: whose tensors to take; by default those of the active one.
 
     Raises
     ------
@@ -77,12 +82,12 @@ def held_by(given: Any, stack: ExitStack) -> Held:
     if not isinstance(given, torch.nn.Module):
         msg = f"{given!r} is neither a folder nor a model; pass one of them."
         raise BadValueError(msg)
-    return _of_model(given)
+    return _of_model(given, adapter)
 
 
-def _of_model(model: torch.nn.Module) -> Held:
+def _of_model(model: torch.nn.Module, adapter: str) -> Held:
     adapters = set(adapter_names(model))
-    active = _active(model, adapters)
+    active = {adapter} if adapter else _active(model, adapters)
     read: dict[str, Callable[[], torch.Tensor]] = {}
     shapes: dict[str, tuple[tuple[int, ...], str, int]] = {}
     scales: dict[str, tuple[float, int]] = {}
@@ -102,12 +107,13 @@ def _of_model(model: torch.nn.Module) -> Held:
             read[plain] = partial(_whole, module, key)
             shapes[plain] = _shape(*_kind(parameter))
     return Held(
-        type(model).__name__,
+        adapter or type(model).__name__,
         shapes,
         lambda name: read[name](),
         lambda module, rank: scales.get(module, (1.0, rank)),
-        _live_configs(model),
+        _live_configs(model, adapter),
         own,
+        alone=bool(adapter),
     )
 
 
@@ -257,14 +263,14 @@ def _of_pattern(pattern: Any, module: str, default: Any) -> Any:
     return default
 
 
-def _live_configs(model: Any) -> dict[str, Mapping[str, Any]]:
+def _live_configs(model: Any, adapter: str) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     config: Any = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
         found["config.json"] = config.to_dict()
     adapters = dict(getattr(model, "peft_config", None) or {})
-    if len(adapters) == 1:
-        (one,) = adapters.values()
+    if len(adapters) == 1 or adapter:
+        one = adapters[adapter or next(iter(adapters))]
         found["adapter_config.json"] = _plain_values(one.to_dict())
     return found
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.laboratory.places import place_of
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.records.places import place_of
 from ftlab.records.quantisation import QuantisedLayer
 
 FAR = 3.0

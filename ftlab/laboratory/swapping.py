@@ -23,9 +23,9 @@ from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import undisturbed
 from ftlab.laboratory.bank import Bank
 from ftlab.laboratory.mounting import Mounted
-from ftlab.laboratory.places import place_of
 from ftlab.records.adapter_swap import Arms, Swap, Swapped
 from ftlab.records.errors import BadValueError
+from ftlab.records.places import place_of
 
 PASSES = 200
 """Requests without a call, by which the cost of routing is measured."""

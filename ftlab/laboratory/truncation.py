@@ -6,16 +6,27 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
+from ftlab.executions.listening import shared_name
 from ftlab.executions.pairs import evaluating, side
 from ftlab.executions.side import WithoutDropout, loss_of, undisturbed
 from ftlab.laboratory.spectra import Spectrum, spectrum
-from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.adapter.lora_pairs import LoraPair, is_rslora, lora_pairs
+from ftlab.probes.adapter.spectrum import rank_of
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.records.errors import BadValueError
-from ftlab.records.truncated_ranks import TruncatedRank, TruncatedRanks
+from ftlab.records.places import place_of
+from ftlab.records.truncated_ranks import (
+    LayerRank,
+    RanksByLayer,
+    TruncatedRank,
+    TruncatedRanks,
+)
 
+SHARES = (0.9, 0.99, 0.999)
+"""Of each update's energy, that ranks by layer are to keep."""
 FORWARDS = 5
 """Forwards that are timed of each rank; the median counts."""
 
@@ -54,12 +65,38 @@ def truncated(
     ):
         for rank in chosen:
             left = float(sum((part.values[:rank] ** 2).sum() for part in parts))
-            with _cut(pairs, parts, rank):
+            with _cut(pairs, parts, [rank] * len(pairs)):
                 loss, seconds = _measured(model, batch)
             found.append(TruncatedRank(rank, loss, seconds, left / energy))
+        by_layer = tuple(_by_layer(model, batch, pairs, parts, e) for e in SHARES)
         with without_adapters(model):
             _, plain = _measured(model, batch)
-    return TruncatedRanks(tuple(found), plain, largest)
+    return TruncatedRanks(tuple(found), plain, largest, by_layer)
+
+
+def _by_layer(
+    model: Any,
+    batch: Mapping[str, Any],
+    pairs: Sequence[LoraPair],
+    parts: Sequence[Spectrum],
+    share: float,
+) -> RanksByLayer:
+    """Cut each pair to the rank that holds the share of its energy, and measure."""
+    held = [part.values.numpy()[None] for part in parts]
+    enough = [int(np.nan_to_num(rank_of(values, share))[0]) for values in held]
+    with _cut(pairs, parts, enough):
+        loss, _ = _measured(model, batch, 1)
+    layers = [
+        LayerRank(
+            shared_name(pair.module),
+            place_of(shared_name(pair.module)),
+            int(pair.parameters[0].shape[0]),
+            rank,
+            pair.scaling * (rank**0.5 if is_rslora(pair) else rank),
+        )
+        for pair, rank in zip(pairs, enough, strict=True)
+    ]
+    return RanksByLayer(tuple(layers), share, loss)
 
 
 def _in_use(pair: LoraPair) -> bool:
@@ -71,11 +108,11 @@ def _in_use(pair: LoraPair) -> bool:
 
 @contextlib.contextmanager
 def _cut(
-    pairs: Sequence[LoraPair], parts: Sequence[Spectrum], rank: int
+    pairs: Sequence[LoraPair], parts: Sequence[Spectrum], ranks: Sequence[int]
 ) -> Iterator[None]:
-    """Let the pairs have their largest directions alone, as factors of that rank."""
+    """Let the pairs have their largest directions alone, as factors of these ranks."""
     with contextlib.ExitStack() as stack:
-        for pair, part in zip(pairs, parts, strict=True):
+        for pair, part, rank in zip(pairs, parts, ranks, strict=True):
             down, up = pair.parameters
             if rank >= down.shape[0]:
                 continue
@@ -97,10 +134,12 @@ def _having(parameter: torch.nn.Parameter, value: torch.Tensor) -> Iterator[None
         parameter.data = before
 
 
-def _measured(model: Any, batch: Mapping[str, Any]) -> tuple[float, float]:
+def _measured(
+    model: Any, batch: Mapping[str, Any], forwards: int = FORWARDS
+) -> tuple[float, float]:
     loss, took = None, []
     with torch.no_grad():
-        for _ in range(FORWARDS):
+        for _ in range(forwards):
             began = time.perf_counter()
             loss = loss_of(model(**batch))
             if loss is not None and loss.is_cuda:

@@ -26,6 +26,46 @@ class TruncatedRank:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerRank:
+    """A pair, and the smallest rank that holds a share of its energy.
+
+    Attributes
+    ----------
+    name, place
+        Path of the layer, and where that is in every architecture.
+    rank, enough
+        r of the pair, and the smallest that holds the share.
+    alpha
+        With which a pair of that rank is scaled as this one is.
+    """
+
+    name: str
+    place: str
+    rank: int
+    enough: int
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class RanksByLayer:
+    """Each pair cut to the rank that its own spectrum asks for, all at once.
+
+    Attributes
+    ----------
+    layers
+        In the model's order.
+    share
+        Of each update's energy, that was kept.
+    loss
+        Of the batch.
+    """
+
+    layers: tuple[LayerRank, ...]
+    share: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
 class TruncatedRanks:
     """What each rank would do.
 
@@ -37,8 +77,11 @@ class TruncatedRanks:
         Seconds of a forward of the base alone, which is what a merged adapter takes.
     rank
         r of the adapter, the largest of its layers.
+    by_layer
+        What ranks by layer would do, for several shares, the smallest first.
     """
 
     ranks: tuple[TruncatedRank, ...]
     plain: float
     rank: int
+    by_layer: tuple[RanksByLayer, ...] = ()

@@ -92,10 +92,17 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("b_l2", "1", "L2 norm of lora_B."),
         ("ba_l2", "1", "Frobenius norm of scaling x B A."),
         ("base_l2", "1", "Frobenius norm of the base weight."),
+        ("base_error", "1", "Expected share of it that 4 bits have lost."),
         ("ratio", "1", "ba_l2 / base_l2."),
         ("effective_rank", "1", "exp of the entropy of the singular values of B A."),
         ("scaling", "1", "The adapter's factor: alpha / r, or alpha / sqrt(r)."),
         ("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+        ("together_l2", "1", "Frobenius norm of the sum of all active updates."),
+        ("rank_90", "1", "Directions that hold 90 % of B A's energy."),
+        *(
+            (f"beyond_{2**power}", "1", f"Share of the energy beyond rank {2**power}.")
+            for power in range(10)
+        ),
     ),
     "frozen": _table(
         ("delta_max", "1", "Largest change of a sampled element since first."),

@@ -2,40 +2,70 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, overload
 
 import torch
 
+from ftlab.laboratory.carriers import adapter_names
 from ftlab.laboratory.comparison import compared
+from ftlab.laboratory.mounting import Mounted
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
+from ftlab.runlog.run import Run
+from ftlab.session.capture import capture
 from ftlab.session.diff import diff
 from ftlab.session.fingerprint import fingerprint
 from ftlab.session.given_models import model_of
+from ftlab.session.open_run import open_run
+from ftlab.session.run_views import RunViews
 from ftlab.views.adapters.comparison import ComparisonView
+from ftlab.views.steps.run_comparison import RunComparisonView
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json")
 
 
+@overload
+def compare(a: RunViews | Run, b: RunViews | Run) -> RunComparisonView: ...
+
+
+@overload
 def compare(
     a: Any,
-    b: Any,
+    b: Any = None,
     *,
+    adapters: Any = None,
     batch: Any = None,
     prompts: Sequence[str] = (),
     tokenizer: Any = None,
-) -> ComparisonView:
+) -> ComparisonView: ...
+
+
+def compare(
+    a: Any,
+    b: Any = None,
+    *,
+    adapters: Any = None,
+    batch: Any = None,
+    prompts: Sequence[str] = (),
+    tokenizer: Any = None,
+) -> ComparisonView | RunComparisonView:
     """Compare two checkpoints, two adapters or two models, and show where they differ.
 
     Weights are compared one by one, those of LoRA as what they add (scaling x B A,
     which is never put together): norms, distance and angle. So are settings, and the
     tokenizers that lie beside. Files stay on disk and are read a tensor at a time.
+    Two runs are compared step by step: since when they differ, in what first, and why.
 
     Parameters
     ----------
     a, b
         Folders with safetensors (of an adapter, of a whole model, of two steps of one
-        run), or models.
+        run), or models; or two watches, opened runs or folders of runs. With
+        ``adapters``, ``a`` alone is enough.
+    adapters
+        Of models with several adapters, the name of one for each side:
+        ``ftlab.compare(model, adapters=("math", "chat"))``.
     batch
         Keyword arguments of both models: they are executed too, and where they part is
         in `ComparisonView.difference`, see `ftlab.diff`.
@@ -66,21 +96,68 @@ def compare(
     >>> [each.place for each in ftlab.compare(one, other).different]
     ['layers.1.attention.q']
     """
-    one, other = (_side(each, name) for each, name in ((a, "a"), (b, "b")))
-    found = compared(one, other)
+    if _is_run(a) and _is_run(b):
+        return RunComparisonView(*(_opened(each) for each in (a, b)))
+    names = _names(adapters)
+    one = _side(a, "a", names[0])
+    other = one if b is None and names[0] else _side(b, "b", names[1])
+    found = compared(one, other, names)
     if prompts and batch is None:
         batch = _batch_of(prompts, tokenizer)
     difference, why = None, ""
     if batch is not None:
         try:
-            difference = diff(one, other, batch)
+            difference = _executed(one, other, batch, names)
         except (OSError, ValueError, RuntimeError) as error:  # the weights are compared
             why = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
     return ComparisonView(found, difference, _tokenizers(one, other), why)
 
 
-def _side(given: Any, name: str) -> Any:
-    return Path(given) if isinstance(given, str | Path) else model_of(given, name)
+def _is_run(given: Any) -> bool:
+    folder = isinstance(given, str | Path) and (Path(given) / "run.json").is_file()
+    return folder or isinstance(given, Run | RunViews)
+
+
+def _opened(given: Any) -> Any:
+    return open_run(given) if isinstance(given, str | Path) else given
+
+
+def _names(adapters: Any) -> tuple[str, str]:
+    if adapters is None:
+        return "", ""
+    several = isinstance(adapters, list | tuple) and len(adapters) == 2
+    if several and all(isinstance(each, str) and each for each in adapters):
+        return adapters[0], adapters[1]
+    msg = f'adapters={adapters!r}: pass a name for each side, as ("math", "chat").'
+    raise BadValueError(msg)
+
+
+def _side(given: Any, name: str, adapter: str) -> Any:
+    if isinstance(given, str | Path):
+        if not adapter:
+            return Path(given)
+        msg = f"{name} is a folder, which has one adapter; leave adapters= out."
+        raise BadValueError(msg)
+    model = model_of(given, name)
+    known = adapter_names(model)
+    if adapter and adapter not in known:
+        has = f"has {', '.join(known)}" if known else "has no adapter"
+        msg = f"adapters= names {adapter!r}, and {name} {has}; pass one that it has."
+        raise BadValueError(msg)
+    return model
+
+
+def _executed(one: Any, other: Any, batch: Any, names: tuple[str, str]) -> Any:
+    """Execute both sides, with one adapter each where these are named."""
+    if not names[0]:
+        return diff(one, other, batch)
+    with TemporaryDirectory() as folder:
+        with Mounted(one) as mounted:
+            mounted.activate(names[0])
+            held = capture(one, batch, Path(folder) / "one")
+        with Mounted(other) as mounted:
+            mounted.activate(names[1])
+            return diff(held, other)
 
 
 def _batch_of(prompts: Sequence[str], tokenizer: Any) -> Any:

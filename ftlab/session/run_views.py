@@ -15,6 +15,7 @@ from ftlab.views.findings.findings import FindingsView
 from ftlab.views.layers.gradients import GradientView
 from ftlab.views.layers.lora import LoraView
 from ftlab.views.layers.moments import MomentsView
+from ftlab.views.layers.spectra import SpectraView
 from ftlab.views.layers.updates import UpdatesView
 from ftlab.views.steps.answers import AnswersView
 from ftlab.views.steps.clipping import ClippingView
@@ -72,6 +73,12 @@ class RunViews:
         return self.dashboard.lora
 
     @property
+    def spectra(self) -> SpectraView:
+        """How many of its directions each LoRA update uses, over the steps."""
+        self._bring_up_to_date()
+        return self.dashboard.spectra
+
+    @property
     def loss(self) -> LossView:
         """Loss and learning rates over the steps."""
         self._bring_up_to_date()
@@ -81,7 +88,7 @@ class RunViews:
     def samples(self) -> AnswersView:
         """What the model answered to the prompts of ``watch(..., prompts=[...])``."""
         self._bring_up_to_date()
-        return AnswersView(self.run)
+        return self.dashboard.samples
 
     @property
     def memory(self) -> MemoryView:

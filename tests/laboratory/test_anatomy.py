@@ -12,9 +12,9 @@ from peft import LoraConfig, get_peft_model
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, gpt2, llama, lora
-from ftlab.laboratory.places import place_of
 from ftlab.laboratory.spectra import spectrum
 from ftlab.records.errors import BadValueError
+from ftlab.records.places import place_of
 
 
 def noisy(model: Any, scale: float = 0.1) -> Any:
@@ -208,3 +208,11 @@ def test_a_layout_of_seven_billion_parameters_takes_below_a_minute() -> None:
     assert len(view.anatomy.layers) == 224
     assert all(each.rank_of(0.9) > 8 for each in view.anatomy.layers)
     assert time.process_time() - began < 60
+
+
+def test_alpha_and_r_are_told_as_the_factor_that_they_make() -> None:
+    said = repr(ftlab.adapters(noisy(lora())))
+    assert "B A is multiplied by 2 (alpha / r; rsLoRA would make it 5.66): " in said
+    config = LoraConfig(r=4, lora_alpha=6, use_rslora=True, target_modules=["q_proj"])
+    said = repr(ftlab.adapters(get_peft_model(llama(), config)))
+    assert "multiplied by 3 (alpha / sqrt(r); alpha / r would make it 1.5)" in said

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, llama, lora
@@ -60,6 +61,71 @@ def test_the_smallest_rank_that_keeps_the_loss_is_named() -> None:
     assert view is not None
     whole = view.ranks.ranks[0]
     assert [e.loss for e in view.ranks.ranks[:3]] == pytest.approx([whole.loss] * 3)
+
+
+def in_directions(rank: int) -> Any:
+    """Return a trained adapter of so many directions in its first layer.
+
+    In the last one all of its directions are of one size.
+    """
+    model = noisy(lora(), 0.02)
+    optimizer = torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad], lr=1e-2
+    )
+    for _ in range(8):
+        model(**batches()[0]).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    first, *_, last = [m for m in model.modules() if hasattr(m, "lora_A")]
+    first.lora_B["default"].weight.data[:, rank:] = 0
+    for factor in (last.lora_A, last.lora_B):
+        torch.nn.init.orthogonal_(factor["default"].weight, 0.1)
+    return model
+
+
+def test_each_layer_gets_the_rank_that_its_own_spectrum_asks_for() -> None:
+    model = in_directions(2)
+    batch = batches()[0]
+    view = ftlab.adapters(model, batch, ranks=(1,)).ranks
+    assert view is not None
+    found = view.by_layer
+    assert found is not None
+    twin = copy.deepcopy(model).eval()
+    for name, module in twin.named_modules():
+        if not hasattr(module, "lora_A"):
+            continue
+        update = module.get_delta_weight("default").detach().double()
+        left, values, right = torch.linalg.svd(update, full_matrices=False)
+        held = (values**2).cumsum(0) / (values**2).sum()
+        rank = int((held < found.share).sum()) + 1
+        (said,) = [e for e in found.layers if name.endswith(e.name)]
+        assert said.enough == rank
+        assert said.alpha == module.scaling["default"] * rank
+        module.base_layer.weight.data += (
+            (left[:, :rank] * values[:rank]) @ right[:rank]
+        ).float()
+    with torch.no_grad():
+        loss = float(twin.unload()(**batch).loss)
+    assert found.loss == pytest.approx(loss, rel=1e-5)
+    assert found.layers[0].enough <= 2
+    whole, none = view.ranks.ranks[0].loss, view.ranks.ranks[-1].loss
+    assert found.loss - whole <= 0.01 * (none - whole)
+    said = repr(view)
+    assert "  2 of 8: layers.0.attention.q" in said
+    assert "no rank to spare: layers.1.attention.v; here more may help" in said
+
+
+def test_the_suggestion_is_what_a_configuration_takes() -> None:
+    model = in_directions(2)
+    view = ftlab.adapters(model, batches()[0], ranks=(1,)).ranks
+    assert view is not None
+    assert view.by_layer is not None
+    config = LoraConfig(target_modules=["q_proj", "v_proj"], **view.patterns)
+    made = get_peft_model(llama(), config)
+    layers = [m for m in made.modules() if hasattr(m, "lora_A")]
+    assert [m.r["default"] for m in layers] == [e.enough for e in view.by_layer.layers]
+    of = [m for m in model.modules() if hasattr(m, "lora_A")]
+    assert [m.scaling for m in layers] == [m.scaling for m in of]
 
 
 def test_nothing_is_left_behind_also_if_it_fails() -> None:

@@ -1,6 +1,5 @@
 """Measures of LoRA pairs: norms of A, B and scaling x B A, ratio, effective rank."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -8,12 +7,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
-from ftlab.probes.adapter.spectrum import cosine, effective_rank, gram, pack, unpack
+from ftlab.probes.adapter.lora_pairs import LoraPair, is_rslora, lora_pairs
+from ftlab.probes.adapter.spectrum import (
+    cosine,
+    effective_rank,
+    energy_beyond,
+    gram,
+    pack,
+    rank_of,
+    singular_values,
+    unpack,
+)
+from ftlab.probes.adapter.together import together
 from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.tensors.base_norm import (
+    base_error,
     base_norm,
     base_weight,
     float32_norm,
@@ -26,6 +36,8 @@ LARGE_RANK = 64
 """Above this rank the spectrum, cubic in the rank, is taken less often."""
 LARGE_RANK_INTERVAL = 8
 """How many measurements of a large pair share one spectrum."""
+CUTS = tuple(2**power for power in range(10))
+"""Ranks beyond which the energy is told, of those below r."""
 
 
 class Adapters(Probe):
@@ -42,6 +54,7 @@ class Adapters(Probe):
         Column("b_l2", "1", "Frobenius norm of B."),
         Column("ba_l2", "1", "Frobenius norm of scaling x B A."),
         Column("base_l2", "1", "Frobenius norm of the weight under the adapter."),
+        Column("base_error", "1", "Expected share of it that 4 bits have lost."),
         Column("ratio", "1", "ba_l2 / base_l2."),
         Column(
             "effective_rank",
@@ -50,11 +63,17 @@ class Adapters(Probe):
         ),
         Column("scaling", "1", "Factor that B A is multiplied with."),
         Column("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+        Column("together_l2", "1", "Frobenius norm of the sum of all active updates."),
+        Column("rank_90", "1", "Directions that hold 90 % of B A's energy."),
+        *(
+            Column(f"beyond_{cut}", "1", f"Share of B A's energy beyond rank {cut}.")
+            for cut in CUTS
+        ),
     )
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
-        self._base_norms: dict[str, tuple[tuple[Any, ...], torch.Tensor]] = {}
+        self._bases: dict[str, tuple[tuple[Any, ...], dict[str, torch.Tensor]]] = {}
         self._layers: dict[str, str] = {}
         self._step, self._measured = -1, -1
 
@@ -64,17 +83,20 @@ class Adapters(Probe):
         rows = {id(p): i for i, p in enumerate(moment.tensors.parameters)}
         groups: dict[tuple[Any, ...], list[tuple[LoraPair, int]]] = {}
         pairs = list(lora_pairs(model))
-        layers = self._layers_of(model, pairs)
+        layers, summed = self._layers_of(model, pairs), together(pairs)
         for pair in pairs:
             meta = _meta(pair, rows, moment.tensors.ids)
             layer = layers[pair.name]
             row = moment.name(self.table, pair.name, "adapter", meta, layer=layer)
             if pair.a is not None and pair.b is not None:
-                groups.setdefault(self._group_key(pair), []).append((pair, row))
+                key = (*self._group_key(pair), pair.name in summed)
+                groups.setdefault(key, []).append((pair, row))
         if moment.step != self._step:
             self._step, self._measured = moment.step, self._measured + 1
         whole = self._measured % LARGE_RANK_INTERVAL == 0
-        return [self._read(moment.step, group, whole) for group in groups.values()]
+        return [
+            self._read(moment.step, group, whole, summed) for group in groups.values()
+        ]
 
     def _layers_of(
         self, model: torch.nn.Module, pairs: list[LoraPair]
@@ -90,28 +112,37 @@ class Adapters(Probe):
     def _group_key(self, pair: LoraPair) -> tuple[Any, ...]:
         """Pairs of one key are measured together and have the same columns."""
         down, up = pair.parameters
-        has_base = self._base_norm(pair) is not None
         shapes = (pair.a.shape if pair.a is not None else (), up.shape)
         magnitude = None if pair.magnitude is None else pair.magnitude.device
-        return (*shapes, down.dtype, up.dtype, down.device, has_base, magnitude)
+        base = tuple(self._base(pair))
+        return (*shapes, down.dtype, up.dtype, down.device, base, magnitude)
 
-    def _base_norm(self, pair: LoraPair) -> torch.Tensor | None:
+    def _base(self, pair: LoraPair) -> dict[str, torch.Tensor]:
+        """Return the norm of a base's weight, and its error if it is in 4 bits."""
         weight = base_weight(pair.base)
         if weight is None:
-            return None
+            return {}
         merged = tuple(attribute_of(pair.layer, "merged_adapters", ()))
         key = (weight.data_ptr(), tuple(weight.shape), merged)
-        known = self._base_norms.get(pair.module)
+        known = self._bases.get(pair.module)
         if known is not None and known[0] == key and not weight.requires_grad:
             return known[1]
-        norm = base_norm(pair.base)
-        if norm is not None:
-            norm = norm.to(pair.parameters[0].device, non_blocking=True)
-            self._base_norms[pair.module] = (key, norm)
-        return norm
+        values = {"base_l2": base_norm(pair.base), "base_error": base_error(pair.base)}
+        device = pair.parameters[0].device
+        found = {
+            name: value.to(device, non_blocking=True)
+            for name, value in values.items()
+            if value is not None
+        }
+        self._bases[pair.module] = (key, found)
+        return found
 
     def _read(
-        self, step: int, group: list[tuple[LoraPair, int]], whole: bool
+        self,
+        step: int,
+        group: list[tuple[LoraPair, int]],
+        whole: bool,
+        summed: dict[str, torch.Tensor],
     ) -> Reading:
         """Queue the work for one stack of pairs."""
         pairs = [pair for pair, _ in group]
@@ -123,12 +154,17 @@ class Adapters(Probe):
         b_norms, b_grams = gram(ups.mT)
         parts = [a_norms.float(), b_norms.float(), cosine(a_grams, b_grams).float()]
         layout = _Layout(step, group, r if spectrum else 0)
-        norms = [self._base_norm(pair) for pair in pairs]
-        if layout.add("base_l2", known := [n for n in norms if n is not None]):
-            parts.append(torch.stack(known))
+        bases = [self._base(pair) for pair in pairs]
+        for name in ("base_l2", "base_error"):
+            known = [each[name] for each in bases if name in each]
+            if layout.add(name, known):
+                parts.append(torch.stack(known))
         magnitudes = [p.magnitude for p in pairs if p.magnitude is not None]
         if layout.add("magnitude_l2", magnitudes):
             parts.append(torch.stack([float32_norm(vector) for vector in magnitudes]))
+        sums = [summed[pair.name] for pair in pairs if pair.name in summed]
+        if layout.add("together_l2", sums):
+            parts.append(torch.stack(sums).float())
         if spectrum:
             parts += [pack(a_grams).flatten(), pack(b_grams).flatten()]
         device = a_norms.device
@@ -173,7 +209,11 @@ class _Layout:
                 unpack(part.reshape(count, -1), self.r)
                 for part in np.split(flat[known:], 2)
             )
-            table["effective_rank"] = effective_rank(a_grams, b_grams)
+            singular = singular_values(a_grams, b_grams)
+            table["effective_rank"] = effective_rank(singular)
+            table["rank_90"] = rank_of(singular, 0.9)
+            for cut in (each for each in CUTS if each < self.r):
+                table[f"beyond_{cut}"] = energy_beyond(singular, cut)
         values = {name: column.astype(np.float32) for name, column in table.items()}
         yield Block(Adapters.table, self.step, self.ids, values)
 
@@ -193,7 +233,7 @@ def _meta(
         "r": int(layer.r.get(adapter, 0)),
         "alpha": float(layer.lora_alpha.get(adapter, 0)),
         "scaling": pair.scaling,
-        "use_rslora": _is_rslora(pair),
+        "use_rslora": is_rslora(pair),
         "use_dora": pair.magnitude is not None,
         "quantized": is_quantized(pair.base),
         "active": adapter in layer.active_adapters and not layer.disable_adapters,
@@ -202,13 +242,3 @@ def _meta(
     if pair.reason:
         meta |= {"measured": False, "reason": pair.reason}
     return meta
-
-
-def _is_rslora(pair: LoraPair) -> bool:
-    flags = attribute_of(pair.layer, "use_rslora")
-    if flags is not None:
-        return bool(flags.get(pair.adapter, False))
-    # Older PEFT (0.17) keeps the flag in its config only; the scaling gives it away.
-    r, alpha = pair.layer.r.get(pair.adapter, 0), pair.layer.lora_alpha
-    by_root = alpha.get(pair.adapter, 0) / math.sqrt(max(r, 1))
-    return r > 1 and math.isclose(pair.scaling, by_root)

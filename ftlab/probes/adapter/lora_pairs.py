@@ -1,5 +1,6 @@
 """Where a model's LoRA pairs are, found through PEFT's own layer classes."""
 
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -122,3 +123,14 @@ def _magnitude(layer: Any, adapter: str) -> torch.Tensor | None:
         return None
     weight = _weight(vectors[adapter])
     return None if weight is None or weight.is_meta else weight.detach()
+
+
+def is_rslora(pair: LoraPair) -> bool:
+    """Tell whether a pair is scaled by alpha / sqrt(r)."""
+    flags = attribute_of(pair.layer, "use_rslora")
+    if flags is not None:
+        return bool(flags.get(pair.adapter, False))
+    # Older PEFT (0.17) keeps the flag in its config only; the scaling gives it away.
+    r, alpha = pair.layer.r.get(pair.adapter, 0), pair.layer.lora_alpha
+    by_root = alpha.get(pair.adapter, 0) / math.sqrt(max(r, 1))
+    return r > 1 and math.isclose(pair.scaling, by_root)

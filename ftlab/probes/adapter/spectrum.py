@@ -58,7 +58,32 @@ def unpack(flat: NDArray[np.float32], r: int) -> Float64:
     return matrices
 
 
-def effective_rank(grams_a: Float64, grams_b: Float64) -> Float64:
+def singular_values(grams_a: Float64, grams_b: Float64) -> Float64:
+    """Singular values of each B A, up to one factor for each, largest first.
+
+    Parameters
+    ----------
+    grams_a, grams_b
+        Gram matrices ``(n, r, r)``; their scale does not matter.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``(n, r)``; NaN for a product that is not finite.
+    """
+    values = np.full(grams_a.shape[:2], np.nan)
+    finite = np.isfinite(grams_a).all((1, 2)) & np.isfinite(grams_b).all((1, 2))
+    if not finite.any():
+        return values
+    # Not NumPy: its threads wait for each other for ever so long on a busy machine.
+    squares, vectors = torch.linalg.eigh(torch.from_numpy(grams_a[finite]))
+    half = vectors * squares.clamp(min=0).sqrt()[:, None, :]
+    products = half.mT @ torch.from_numpy(grams_b[finite]) @ half
+    values[finite] = torch.linalg.eigvalsh(products).clamp(min=0).sqrt().flip(1).numpy()
+    return values
+
+
+def effective_rank(values: Float64) -> Float64:
     """Exponential of the entropy of the normalised singular values of each B A.
 
     1 where one direction carries all, r where all carry the same; 0 for a product that
@@ -67,21 +92,37 @@ def effective_rank(grams_a: Float64, grams_b: Float64) -> Float64:
 
     Parameters
     ----------
-    grams_a, grams_b
-        Gram matrices ``(n, r, r)``; their scale does not matter.
+    values
+        Singular values ``(n, r)``; their scale does not matter.
     """
-    ranks = np.full(len(grams_a), np.nan)
-    finite = np.isfinite(grams_a).all((1, 2)) & np.isfinite(grams_b).all((1, 2))
-    if not finite.any():
-        return ranks
-    # Not NumPy: its threads wait for each other for ever so long on a busy machine.
-    values, vectors = torch.linalg.eigh(torch.from_numpy(grams_a[finite]))
-    half = vectors * values.clamp(min=0).sqrt()[:, None, :]
-    squares = torch.linalg.eigvalsh(half.mT @ torch.from_numpy(grams_b[finite]) @ half)
-    singular = squares.clamp(min=0).sqrt().numpy()
-    total = singular.sum(1, keepdims=True)
+    total = values.sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = singular / total
+        shares = values / total[:, None]
         terms = np.where(shares > 0, shares * np.log(shares), 0.0)
-    ranks[finite] = np.where(total[:, 0] > 0, np.exp(-terms.sum(1)), 0.0)
+    ranks: Float64 = np.where(total > 0, np.exp(-terms.sum(1)), total)
     return ranks
+
+
+def energy_beyond(values: Float64, rank: int) -> Float64:
+    """Share of the squared singular values that is not among the ``rank`` largest.
+
+    What is lost of B A, squared, when it is cut to that rank; 0 for a product that is
+    zero, NaN for one that is not finite.
+    """
+    squares = values**2
+    beyond, total = squares[:, rank:].sum(1), squares.sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: Float64 = np.where(total == 0, 0.0, beyond / total)
+    return share
+
+
+def rank_of(values: Float64, share: float) -> Float64:
+    """How many of the largest singular values hold a share of the energy.
+
+    0 for a product that is zero, NaN for one that is not finite.
+    """
+    energy = np.cumsum(values**2, 1)
+    total = energy[:, -1:]
+    # what rounding has left out of the sum is nobody's direction
+    enough = energy >= share * total * (1 - 1e-12)
+    return np.where(total[:, 0] > 0, enough.argmax(1) + 1.0, total[:, 0])

@@ -14,7 +14,7 @@ import torch
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.adapter.switched_off import without_adapters
 from ftlab.probes.attention.undisturbed import undisturbed
-from ftlab.probes.behaviour.greedy import greedy, parted
+from ftlab.probes.behaviour.greedy import apart, greedy, likeliest, parted, said
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.quantisation.four_bit import never_packed
 from ftlab.probes.schedule import Turn
@@ -28,6 +28,9 @@ GRAM = 4
 """Tokens in a row that count as repeated where they come again."""
 
 Prompt = str | Sequence[Mapping[str, str]]
+
+
+_Answer = tuple[dict[str, Any], torch.Tensor | None]
 
 
 class _At(Turn):
@@ -82,41 +85,55 @@ class Answers(Probe):
             return [_told(Event("note", moment.step, time.time(), says))]
         began = time.perf_counter()
         with _asked(model):
-            answers = [self._answer(model, prompt) for prompt in self._prompts]
-            plain = self._without(model)
-        for answer, base in zip(answers, plain, strict=False):
-            answer["plain"] = base["text"]
-            answer["parted"] = parted(answer["tokens"], base["tokens"])
+            given = [self._ids(prompt) for prompt in self._prompts]
+            asked = [self._answer(model, each) for each in given]
+            answers = [answer for answer, _ in asked]
+            self._beside_the_base(model, given, asked)
+        for answer, prompt in zip(answers, self._prompts, strict=True):
+            answer["prompt"] = _last_words(prompt)
         seconds = time.perf_counter() - began
         detail = {"answers": answers, "seconds": seconds}
         says = f"{len(answers)} prompts answered in {seconds:.2f} s"
         return [_told(Event("answers", moment.step, time.time(), says, detail))]
 
-    def _without(self, model: Any) -> list[dict[str, Any]]:
-        """Return the base's answers; of a frozen one they are asked for once."""
-        if self._plain is not None:
-            return self._plain
+    def _beside_the_base(
+        self, model: Any, given: Sequence[Sequence[int]], asked: Sequence[_Answer]
+    ) -> None:
+        """Note what is said without the adapter, and how far each token is from it."""
         if any(attribute_of(m, "merged", False) is True for m in model.modules()):
-            return []  # PEFT unmerges for good what is switched off
+            return  # PEFT unmerges for good what is switched off
         with without_adapters(model) as off:
-            found = [self._answer(model, p) for p in self._prompts] if off else []
+            if not off:
+                return
+            if self._plain is None:
+                self._plain = [self._answer(model, each)[0] for each in given]
+            for ids, (answer, on) in zip(given, asked, strict=True):
+                answer["nats"] = apart(on, said(model, ids, answer["tokens"]))
+        for (answer, _), base in zip(asked, self._plain, strict=True):
+            answer["plain"] = base["text"]
+            answer["plain_end"] = base["end"]
+            answer["plain_repetition"] = base["repetition"]
+            answer["parted"] = parted(answer["tokens"], base["tokens"])
         adapters = {name for each in holders(model) for name in each.configs}
         trained = (n for n, p in model.named_parameters() if p.requires_grad)
-        if all(adapters & set(name.split(".")) for name in trained):
-            self._plain = found
-        return found
+        if not all(adapters & set(name.split(".")) for name in trained):
+            self._plain = None  # the base is trained too: it is asked again
 
-    def _answer(self, model: Any, prompt: Prompt) -> dict[str, Any]:
-        given = self._ids(prompt)
+    def _answer(self, model: Any, given: Sequence[int]) -> _Answer:
+        """Return an answer, and the log-probabilities at its tokens."""
         pad = getattr(self._tokenizer, "pad_token_id", None) or 0
         new = greedy(model, given, self._tokens, pad)
-        return {
-            "prompt": prompt if isinstance(prompt, str) else prompt[-1]["content"],
+        ends, logs = _ends_of(model), said(model, given, new)
+        answer = {
             "text": self._tokenizer.decode(new),
+            "pieces": [self._tokenizer.decode([each]) for each in new],
             "tokens": new,
-            "ended": bool(new) and new[-1] in _ends_of(model),
+            "limit": self._tokens,
+            "ended": bool(new) and new[-1] in ends,
+            "end": likeliest(logs, ends),
             "repetition": repetition(new),
         }
+        return answer, logs
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):
@@ -153,6 +170,10 @@ def _asked(model: torch.nn.Module) -> Iterator[None]:
             if config is not None:
                 vars(config).clear()
                 vars(config).update(before)
+
+
+def _last_words(prompt: Prompt) -> str:
+    return prompt if isinstance(prompt, str) else prompt[-1]["content"]
 
 
 def _told(event: Event) -> Reading:

@@ -5,6 +5,7 @@ chunk. What cannot be read (offloaded weights, formats that are not known here) 
 ``None``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from ftlab.records.attributes import attribute_of, has_attribute
 
 CHUNK = 1 << 22
 """Elements of a quantised weight that are expanded at a time."""
+
+Table = Callable[[torch.Tensor], torch.Tensor]
+"""What each code value counts as."""
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -58,14 +62,49 @@ def is_quantized(layer: torch.nn.Module) -> bool:
     return not weight.dtype.is_floating_point or hasattr(weight, "quant_state")
 
 
-def _norm_4bit(weight: Any) -> torch.Tensor | None:
-    """Sum the squares of code x absmax over blocks of packed nibbles."""
+def base_error(layer: torch.nn.Module) -> torch.Tensor | None:
+    """Share that quantisation to 4 bits has taken from a weight, as is expected.
+
+    A weight between two code values is as likely anywhere between them, so that each
+    code has a mean squared error; the original is not needed. The largest weight of
+    each block, which is exact, counts neither as error nor as size: where it is an
+    outlier, the others are next to nothing beside it, and lost. ``None`` for a weight
+    that is not in 4 bits.
+    """
+    weight: Any = base_weight(layer)
+    if weight is None or type(weight).__name__ != "Params4bit":
+        return None
+    errors, squares = _norm_4bit(weight, _cell_errors), _norm_4bit(weight)
+    if errors is None or squares is None:
+        return None
+    largest = _absmax(weight.quant_state).double().square().sum()
+    last = _cell_errors(weight.quant_state.code.float()).double()
+    of_largest = largest * last[weight.quant_state.code.abs() >= 1].mean()
+    lost = (errors.double().square() - of_largest).clamp(min=0)
+    rest = (squares.double().square() - largest).clamp(min=1e-30)
+    return (lost / rest).sqrt().clamp(max=1).float()  # nothing is left at 1
+
+
+def _cell_errors(code: torch.Tensor) -> torch.Tensor:
+    """Mean squared distance to each code value of what is rounded to it."""
+    values, order = code.sort()
+    halves = values.diff() / 2
+    nothing = halves.new_zeros(1)
+    below, above = torch.cat((nothing, halves)), torch.cat((halves, nothing))
+    width = (below + above).clamp(min=1e-12)
+    errors = torch.zeros_like(code)
+    errors[order] = (below**3 + above**3) / (3 * width)
+    return errors
+
+
+def _norm_4bit(weight: Any, table: Table = torch.square) -> torch.Tensor | None:
+    """Sum a table's value of each code x absmax^2 over blocks of packed nibbles."""
     state = getattr(weight, "quant_state", None)
     packed = weight.data.detach().reshape(-1).view(torch.uint8)
     if state is None or packed.numel() * 2 != state.shape.numel():
         return None  # not quantised yet, or repacked by a CPU kernel
     half = state.blocksize // 2
-    squares = state.code.to(torch.float32).square()
+    squares = table(state.code.to(torch.float32))
     pairs = (squares[:, None] + squares[None, :]).reshape(-1)
     absmax = _absmax(state)
     total = torch.zeros((), dtype=torch.float64, device=packed.device)

@@ -1,7 +1,8 @@
 """The rule ADP051, ranks-all-alike.
 
 ## What it does
-Finds LoRA adapters in which the product of every pair has rank 1, whatever r is.
+Finds LoRA adapters in which the product of every pair has rank 1, whatever r is, or a
+quarter of r at most.
 
 ## Why is this bad?
 Where all rows of A start with the same values, all columns of B get the same gradient,
@@ -15,6 +16,12 @@ at every one. Measured on a tiny Llama, r 8, AdamW at 1e-2: with A filled with 0
 with one row of A in all rows, 1.0000 for all pairs from step 1 to 40; drawn as usual
 6.3 to 7.6; with one sample of two tokens per step 1 at step 1, 2 to 2.4 at step 2 and 5
 to 6 at step 32.
+The same where at most 1e-7 of the energy, the squared singular values, is beyond a
+smaller rank, up to r / 4, at all of these steps, and r steps are over: each step alone
+can add a direction. With 2 rows of A repeated to 8 it is 0 to 1e-13. Of training in
+which every row is another, 1e-4 and more are beyond r / 4 of r 8, 16 and 64 after 100
+steps of AdamW or SGD, also where the weights of a teacher with an update of rank 1 are
+what is to be learned: energy in few directions alone is no sign of a rank too large.
 By hand: `torch.linalg.matrix_rank(layer.lora_A["default"].weight)` is 1, and `(a ==
 a[:1]).all()` for this weight `a`.
 
@@ -25,8 +32,8 @@ a[:1]).all()` for this weight `a`.
    0, instead of repeating existing ones.
 
 ## Known problems
-Ranks that are only partly identical, or whose A and B are both 0 (an adapter padded to
-a larger r), are not found: the latter can be intentional. One value in all of A is not
+Ranks whose A and B are both 0 (an adapter padded to a larger r) can be intentional, and
+are found where they are three quarters of r. One value in all of A is not
 found under a LayerNorm: it takes the mean away, so that A x is 0 but for its rounding,
 and what is learned of that has 1.02 to 1.07. Custom layers are not measured.
 
@@ -48,9 +55,16 @@ from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
+from ftlab.runlog.spectra import spectra_of
 
 ALIKE = 1.001
 """Effective rank up to which a product is of rank 1; float32 leaves 1.0000."""
+
+NOTHING = 1e-7
+"""Share of the energy that is rounding."""
+
+QUARTER = 4
+"""What r is divided by, for the largest rank that counts as alike."""
 
 MEASURED = 3
 """Measured steps with a product that is not 0: the first update may have rank 1."""
@@ -89,10 +103,14 @@ class RanksAllAlike(Rule):
             there = values > 0
             used = [c for i, c in enumerate(columns) if there[:, i].any()]
             enough = there.sum(0)[there.any(0)] >= MEASURED
-            if used and bool(enough.all()) and float(values.max()) <= ALIKE:
-                rows = np.flatnonzero(there.any(1))
-                steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
-                yield self._finding(run, adapter, [pairs[c] for c in used], steps)
+            if not used or not bool(enough.all()):
+                continue
+            rows = np.flatnonzero(there.any(1))
+            steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
+            told = [pairs[c] for c in used]
+            rank = 1 if float(values.max()) <= ALIKE else _rank(run, told, steps[1])
+            if rank:
+                yield self._finding(run, adapter, told, steps, rank)
 
     def _finding(
         self,
@@ -100,6 +118,7 @@ class RanksAllAlike(Rule):
         adapter: str,
         pairs: Sequence[NameRecord],
         steps: tuple[int, int],
+        used: int,
     ) -> Finding:
         named = run.names()
         halves = [int(pair.meta.get(half, -1)) for half in ("a", "b") for pair in pairs]
@@ -109,10 +128,13 @@ class RanksAllAlike(Rule):
         return self.finding(
             Severity.WARNING,
             f"steps {steps[0]}-{steps[1]}: the product of all "
-            f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank 1, though r "
-            f"is {rank}: {in_words(modules)}",
+            f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank {used}, "
+            f"though r is {rank}: {in_words(modules)}",
             cause="All rows of A started with the same values (ones_, constant_, one "
-            "row repeated), so all ranks always get the same gradients.",
+            "row repeated), so all ranks always get the same gradients."
+            if used == 1
+            else f"Rows of A started as copies of {used} (or with B at 0, too), and "
+            "copies always get the same gradients.",
             fix="Reinitialize A: torch.nn.init.kaiming_uniform_(lora_A, "
             "a=math.sqrt(5)).",
             places=[
@@ -120,6 +142,23 @@ class RanksAllAlike(Rule):
                 *(Place("module", name) for name in modules),
             ],
             steps=steps,
-            evidence={"pairs": len(pairs), "r": rank, "threshold": ALIKE},
+            evidence={"pairs": len(pairs), "r": rank, "used": used, "threshold": ALIKE},
             healthy="an effective rank well above 1 from the first steps on",
         )
+
+
+def _rank(run: Run, pairs: Sequence[NameRecord], last: int) -> int:
+    """Return the rank, of a quarter of r at most, beyond which there is nothing; 0."""
+    spectra = spectra_of(run)
+    ids = {pair.id for pair in pairs}
+    columns = [at for at, pair in enumerate(spectra.pairs) if pair.id in ids]
+    ranks = spectra.ranks[columns]
+    if not len(ranks) or last < ranks.max():
+        return 0
+    for index, cut in enumerate(spectra.cuts):
+        beyond = spectra.beyond[index][:, columns]
+        if cut * QUARTER <= ranks.min() and bool(
+            (np.nan_to_num(beyond) <= NOTHING).all()
+        ):
+            return cut
+    return 0

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ftlab.faults.fault import Case, Rows
+from ftlab.probes.behaviour.answers import Answers
 from ftlab.probes.budget import Budget
 from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.recorder import Recorder
@@ -32,6 +33,9 @@ from ftlab.session.integrations.transformers import TrainerLink
 
 EACH_STEP = 40
 """Steps after each of which the rules are asked, unless a caller wants others."""
+
+ASKED, TOKENS = 8, 48
+"""Steps from one answer to a prompt to the next, and its greatest length."""
 
 Make = Callable[..., Recorder]
 
@@ -152,7 +156,7 @@ def watch_case(
     if case.rows is not None:
         watched.run.append(_looked_at(case.rows))
     watching = _trainer_watched if case.trainer is not None else _loop_watched
-    with watching(case, sight, partial(_recorder, interval, budget, sight)):
+    with watching(case, sight, partial(_recorder, interval, budget, case, sight)):
         try:
             case.run(steps)
         except Exception as error:  # noqa: BLE001  the fault's own; judged like the rest
@@ -180,11 +184,14 @@ def _loop_watched(case: Case, sight: _Sight, make: Make) -> Iterator[None]:
 def _recorder(
     interval: int,
     budget: float | None,
+    case: Case,
     sight: _Sight,
     subject: Subject,
     first_step: int = 0,
 ) -> Recorder:
-    probes = standard_probes(interval=interval, activations=False)
+    probes = list(standard_probes(interval=interval, activations=False))
+    if case.prompts:
+        probes.append(Answers(case.prompts, ASKED, TOKENS))
     kept = Budget(budget)
     return Recorder(subject, probes, sight, first_step=first_step, budget=kept)
 

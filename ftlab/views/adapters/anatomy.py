@@ -12,7 +12,7 @@ from ftlab.views.style import count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -112,6 +112,7 @@ class AdapterView(View["AdapterAnatomy"]):
             lines += [("  " if lines else "") + said[0], f"  {said[1].strip()}"]
         if self.ranks is not None:
             lines.append(f"  {self.ranks.headline()}")
+            lines += [f"  {line}" for line in self.ranks.suggestion()[:1]]
         if self.combinations is not None:
             lines.append(f"  {self.combinations.headline()}")
         return "\n".join(lines)
@@ -169,6 +170,7 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
             f"{count(anatomy.shared.get(adapter, 0), 'trained parameter')}, "
             + (" and ".join(states) or "nowhere")
         )
+        lines += _scaling_words(layers, settings)
     lines[0] = f"Adapters: {lines[0]}"
     effects = [each for each in anatomy.layers if np.isfinite(each.effect)]
     if effects:
@@ -197,6 +199,31 @@ def _lines(anatomy: AdapterAnatomy) -> list[str]:
     lines += [f"  note: {note}" for note in anatomy.notes[:3]]
     more = len(anatomy.notes) - 3
     return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _scaling_words(layers: Sequence[AdaptedLayer], settings: str) -> Iterator[str]:
+    """Say what alpha and r come to: a factor, and a share of the weights."""
+    low = [each for each in layers if each.rank > 0]
+    if not low:
+        return
+    factors = [each.scaling for each in low]
+    one = low[int(np.argmax(factors))]
+    root = one.rank**0.5
+    by_root = "rsLoRA" in settings
+    formula, other = "alpha / sqrt(r)", ("alpha / r", one.scaling / root)
+    if not by_root:
+        formula, other = "alpha / r", ("rsLoRA", one.scaling * root)
+    least = min(factors)
+    said = f"  B A is multiplied by {number(least)}"
+    said += f" to {number(one.scaling)}" if one.scaling > least * (1 + 1e-9) else ""
+    said += f" ({formula}; {other[0]} would make it {number(other[1])})"
+    shares = [each for each in low if _update_share(each) > 0]
+    if shares:
+        most = max(shares, key=_update_share)
+        median = float(np.median([_update_share(each) for each in shares]))
+        said += f": {share_words(median)} of the weight (median), most at {most.place}"
+        said += f" ({share_words(_update_share(most))})"
+    yield said
 
 
 def _in_use(layers: Sequence[AdaptedLayer]) -> list[AdaptedLayer]:

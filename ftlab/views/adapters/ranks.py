@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
-    from ftlab.records.truncated_ranks import TruncatedRank, TruncatedRanks
+    from ftlab.records.truncated_ranks import (
+        RanksByLayer,
+        TruncatedRank,
+        TruncatedRanks,
+    )
 
 CLOSE = 0.01
 """Share of what the adapter gains that a smaller rank may lose to be named."""
+
+NAMED = 4
+"""Ranks, and layers of each, that the text names."""
 
 
 class RanksView(View["TruncatedRanks"]):
@@ -52,6 +59,30 @@ class RanksView(View["TruncatedRanks"]):
             return None
         close = [e for e in self.ranks.ranks if e.loss - whole.loss <= CLOSE * gained]
         return min(close, key=lambda each: each.rank)
+
+    @property
+    def by_layer(self) -> RanksByLayer | None:
+        """Ranks by layer that keep 99 % of what the adapter gains on the batch."""
+        whole, none = self.ranks.ranks[0], self.ranks.ranks[-1]
+        allowed = CLOSE * (none.loss - whole.loss)
+        close = (e for e in self.ranks.by_layer if e.loss - whole.loss <= allowed)
+        return next(close, None) if allowed > 0 else None
+
+    @property
+    def patterns(self) -> dict[str, dict[str, float]]:
+        """What a `LoraConfig` takes to train with the ranks of `by_layer`.
+
+        ``rank_pattern``, and the ``alpha_pattern`` with which alpha / r stays as it is
+        (of rsLoRA, alpha / sqrt(r)). Empty where no ranks by layer keep the gain.
+        """
+        found = self.by_layer
+        layers = [each for each in found.layers if each.enough] if found else []
+        if not layers:
+            return {}
+        return {
+            "rank_pattern": {each.name: each.enough for each in layers},
+            "alpha_pattern": {each.name: each.alpha for each in layers},
+        }
 
     def headline(self) -> str:
         """Say which rank would do."""
@@ -93,9 +124,35 @@ class RanksView(View["TruncatedRanks"]):
             f"rank {e.rank}: loss {number(e.loss)}, {1e3 * e.seconds:.1f} ms"
             for e in summary.ranks
         ]
-        return "\n  ".join(
-            [*lines, f"the base alone, as merged: {1e3 * summary.plain:.1f} ms"]
-        )
+        lines.append(f"the base alone, as merged: {1e3 * summary.plain:.1f} ms")
+        return "\n  ".join([*lines, *self.suggestion()])
+
+    def suggestion(self) -> list[str]:
+        """Say which layers could do with less, and which have no rank to spare."""
+        found = self.by_layer
+        if found is None:
+            return []
+        less = [each for each in found.layers if each.enough < each.rank]
+        full = [each for each in found.layers if each.enough == each.rank]
+        left = sum(each.enough for each in found.layers)
+        share = left / max(sum(each.rank for each in found.layers), 1)
+        lines = [
+            f"by layer: {share:.0%} of the rank keeps {found.share:.1%} of each update,"
+            f" loss {found.loss:.5g} (.patterns has it for LoraConfig)"
+        ]
+        by_rank: dict[tuple[int, int], list[str]] = {}
+        for each in sorted(less, key=lambda e: e.enough / e.rank):
+            by_rank.setdefault((each.enough, each.rank), []).append(each.place)
+        lines += [
+            f"  {enough} of {rank}: {_named(places)}"
+            for (enough, rank), places in list(by_rank.items())[:NAMED]
+        ]
+        if full:
+            lines.append(
+                f"  no rank to spare: {_named([each.place for each in full])}; here "
+                "more may help"
+            )
+        return lines
 
     def draw_on(self, figure: Figure | SubFigure, summary: TruncatedRanks) -> None:
         """Draw loss and time against rank."""
@@ -118,3 +175,8 @@ class RanksView(View["TruncatedRanks"]):
             axis.set_title(title, fontsize=8.5, loc="left")
             axis.set_xlabel("rank", fontsize=8)
             axis.tick_params(labelsize=7)
+
+
+def _named(places: list[str]) -> str:
+    more = len(places) - NAMED
+    return ", ".join(places[:NAMED]) + (f" and {more} more" if more > 0 else "")

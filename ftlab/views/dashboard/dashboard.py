@@ -27,7 +27,9 @@ from ftlab.views.findings.findings import FindingsView
 from ftlab.views.layers.gradients import GradientView
 from ftlab.views.layers.lora import LoraView
 from ftlab.views.layers.moments import MomentsView
+from ftlab.views.layers.spectra import SpectraView
 from ftlab.views.layers.updates import UpdatesView
+from ftlab.views.steps.answers import AnswersView
 from ftlab.views.steps.clipping import ClippingView
 from ftlab.views.steps.logits import LogitsView
 from ftlab.views.steps.loss import LossView
@@ -41,6 +43,19 @@ if TYPE_CHECKING:
 
     from ftlab.records.finding import NotChecked
     from ftlab.runlog.run import Run
+
+
+DETAILS = (
+    "samples",
+    "schedule",
+    "clipping",
+    "scaler",
+    "updates",
+    "moments",
+    "logits",
+    "spectra",
+)
+"""Views that are a line each until it is opened."""
 
 
 class Dashboard:
@@ -61,8 +76,7 @@ class Dashboard:
     findings, gradients, loss, lora, memory
         The views that it shows.
     details
-        The views that are a line each: schedule, clipping, scaler, updates, moments,
-        logits.
+        The views that are a line each, `DETAILS`.
     """
 
     def __init__(
@@ -89,10 +103,9 @@ class Dashboard:
         self.updates = UpdatesView(run)
         self.moments = MomentsView(run)
         self.logits = LogitsView(run)
-        names = ("schedule", "clipping", "scaler", "updates", "moments", "logits")
-        self.details = Details(
-            {name: getattr(self, name) for name in names}, self._guard
-        )
+        self.spectra = SpectraView(run)
+        self.samples = AnswersView(run)
+        self.details = Details({n: getattr(self, n) for n in DETAILS}, self._guard)
 
     @property
     def parts(self) -> dict[str, View[Any]]:

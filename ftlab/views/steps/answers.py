@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ftlab.records.printable import harmless
-from ftlab.views.style import SERIES
+from ftlab.views.style import SERIES, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.event import Event
     from ftlab.runlog.run import Run
 
 WORDS = 64
-"""Characters of an answer that text and figure show."""
+"""Characters of an answer that the text shows."""
+COLUMNS, PER_WIDTH = 122, 129.0
+"""Characters of a line of the figure, and how many would fill its width."""
+MOST = 5.0
+"""Nats of the darkest colour: what was the likeliest token has less than 1 % then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,11 @@ class Answer:
         What is said without the adapter; ``""`` where that is not known.
     parted
         The first token in which both differ, -1 for none; -2 where that is not known.
+    end
+        The largest probability that a token which ends answers had anywhere in it.
+    nats
+        KL divergence of the next token from the base's, the mean over its tokens; NaN
+        where that is not known.
     """
 
     step: int
@@ -52,6 +62,9 @@ class Answer:
     repetition: float
     plain: str
     parted: int
+    end: float
+    nats: float
+    by_token: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
 
 class AnswersView(View["tuple[Answer, ...]"]):
@@ -80,10 +93,10 @@ class AnswersView(View["tuple[Answer, ...]"]):
 
     def headline(self) -> str:
         """Say how the latest answers ended."""
-        return _headline(self.summary)
+        return _headline(self.summary) if self.summary else ""
 
     def _stamp(self) -> Hashable:
-        return self._run.version
+        return id(self._run), sum(each.kind == "answers" for each in self._run.events)
 
     def _adopt(self, run: Run) -> None:
         self._run = run
@@ -95,12 +108,13 @@ class AnswersView(View["tuple[Answer, ...]"]):
     def _table(self, summary: tuple[Answer, ...]) -> pd.DataFrame:
         import pandas as pd
 
-        columns = [field.name for field in fields(Answer)]
-        return pd.DataFrame(map(astuple, summary), columns=columns)
+        columns = [each.name for each in fields(Answer) if each.name != "by_token"]
+        rows = [[getattr(each, name) for name in columns] for each in summary]
+        return pd.DataFrame(rows, columns=columns)
 
     def size_of(self, summary: tuple[Answer, ...]) -> tuple[float, float]:
         """Give each of the latest answers two lines."""
-        return 9.0, 2.4 + 0.36 * len(_latest(summary))
+        return 9.0, 2.5 + 0.42 * len(_latest(summary))
 
     def draw_on(self, figure: Figure | SubFigure, summary: tuple[Answer, ...]) -> None:
         """Draw length and repetition over the steps, and the latest answers."""
@@ -124,11 +138,18 @@ class AnswersView(View["tuple[Answer, ...]"]):
         lines = [*upper.get_lines(), *other.get_lines()]
         upper.legend(lines, [str(line.get_label()) for line in lines], fontsize=7)
         lower.set_axis_off()
-        for at, each in enumerate(latest):
-            said = f"{_short(each.prompt)}  >  {_short(each.text)}"
-            lower.text(
-                0, 1 - (at + 0.6) / len(latest), said.replace("$", r"\$"), fontsize=8
+        known = any(each.by_token for each in latest)
+        if known:
+            lower.set_title(
+                "latest answers; shade: how far each token's distribution is from that "
+                f"without the adapter (white: 0, dark: {MOST:g} nats or more)",
+                fontsize=8.5,
+                loc="left",
             )
+        for at, each in enumerate(latest):
+            top = 1 - at / len(latest)
+            _write(lower, 0.0, top - 0.25 / len(latest), _short(each.prompt), "0.4")
+            _write_answer(lower, top - 0.7 / len(latest), each)
 
     def _text(self, summary: tuple[Answer, ...]) -> str:
         lines = [f"{self.title}: {_headline(summary)}"]
@@ -139,7 +160,52 @@ class AnswersView(View["tuple[Answer, ...]"]):
                     f"    without the adapter, from token {each.parted} on: "
                     f"{_short(each.plain)}"
                 )
+            if each.by_token:
+                piece, most = max(each.by_token, key=lambda pair: pair[1])
+                lines.append(
+                    f"    furthest from it at {_short(piece)!r}: {number(most)} nats"
+                )
         return "\n".join(lines)
+
+
+def _write(axis: Axes, x: float, y: float, text: str, colour: str, **box: Any) -> None:
+    shown = text.replace("$", r"\$")  # a dollar sign would be taken for mathematics
+    axis.text(
+        x,
+        y,
+        shown,
+        fontsize=7.5,
+        family="monospace",
+        color=colour,
+        va="center",
+        transform=axis.transAxes,
+        bbox={"pad": 0.5, "linewidth": 0, **box} if box else None,
+    )
+
+
+def _write_answer(axis: Axes, y: float, answer: Answer) -> None:
+    """Write an answer token by token, each on the colour of its divergence."""
+    from matplotlib import colormaps
+
+    if not answer.by_token:
+        _write(axis, 0.015, y, "> " + _short(answer.text), "black")
+        return
+    shades, at = colormaps["Blues"], 0
+    for piece, nats in answer.by_token:
+        said = str(harmless(piece)).replace("\n", "\\n") or " "
+        if at + len(said) > COLUMNS:
+            _write(axis, 0.015 + at / PER_WIDTH, y, "...", "black")
+            return
+        share = min(nats / MOST, 1.0)
+        _write(
+            axis,
+            0.015 + at / PER_WIDTH,
+            y,
+            said,
+            "white" if share > 0.6 else "black",
+            facecolor=shades(share),
+        )
+        at += len(said)
 
 
 def _answers(event: Event) -> list[Answer]:
@@ -153,9 +219,16 @@ def _answers(event: Event) -> list[Answer]:
             float(each["repetition"]),
             str(each.get("plain", "")),
             int(each.get("parted", -2)),
+            _number(each.get("end")),
+            float(np.mean(each["nats"])) if each.get("nats") else float("nan"),
+            tuple(zip(each.get("pieces", ()), each.get("nats", ()), strict=False)),
         )
         for each in event.detail["answers"]
     ]
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def _latest(summary: tuple[Answer, ...]) -> list[Answer]:

@@ -7,7 +7,7 @@ from peft import AdaLoraConfig, IA3Config, LoraConfig, get_peft_model
 from peft.tuners.lora.layer import LoraLayer
 
 from ftlab.probes.adapter.adapters import LARGE_RANK_INTERVAL, Adapters
-from ftlab.probes.adapter.spectrum import effective_rank
+from ftlab.probes.adapter.spectrum import effective_rank, singular_values
 from tests.models import tiny_4bit, tiny_llama, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
 
@@ -52,6 +52,15 @@ def check_against_delta_weight(model, adapter="default", dtype=None):
         norm, rank = oracle(layer.get_delta_weight(adapter).detach())
         assert row["ba_l2"] == pytest.approx(norm, rel=dtype or 1e-5)
         assert row["effective_rank"] == pytest.approx(rank, rel=dtype or 1e-5)
+        delta = layer.get_delta_weight(adapter).detach().double().flatten(1)
+        energy = torch.linalg.svdvals(delta) ** 2
+        held = energy.cumsum(0) / energy.sum()
+        assert row["rank_90"] == int((held < 0.9).sum()) + 1
+        cuts = [name for name in row if name.startswith("beyond_")]
+        assert len(cuts) == math.ceil(math.log2(layer.r[adapter]))
+        for name in cuts:
+            lost = energy[int(name.removeprefix("beyond_")) :].sum() / energy.sum()
+            assert row[name] == pytest.approx(float(lost), rel=dtype or 1e-4, abs=1e-9)
         assert row["scaling"] == pytest.approx(layer.scaling[adapter])
         seen += 1
     assert seen == len(rows)
@@ -102,7 +111,8 @@ def test_keeps_singular_values_that_a_float32_gram_matrix_loses():
     _, expected = oracle(b.double() @ a.double())
     row = measure(model)[0][f"{path} [default]"]
     assert row["effective_rank"] - 1 == pytest.approx(expected - 1, rel=1e-3)
-    low = effective_rank(*((f.mT @ f).double().numpy()[None] for f in (a.mT, b)))
+    grams = ((f.mT @ f).double().numpy()[None] for f in (a.mT, b))
+    low = effective_rank(singular_values(*grams))
     assert low[0] - 1 != pytest.approx(expected - 1, rel=1e-2)
 
 
@@ -314,3 +324,22 @@ def test_measuring_changes_neither_weights_nor_random_state():
     assert torch.equal(state, torch.get_rng_state())
     for name, parameter in model.named_parameters():
         assert torch.equal(parameter, before[name])
+
+
+def test_the_sum_of_active_adapters_is_measured():
+    model = trained_like(tiny_lora())
+    model.add_adapter("other", LoraConfig(r=3, target_modules=["q_proj"]))
+    trained_like(model, seed=4)
+    assert not any("together_l2" in row for row in measure(model)[0].values())
+    model.base_model.set_adapter(["default", "other"])
+    rows, _ = measure(model)
+    for path, layer in layers(model):
+        names = [name for name in ("default", "other") if name in layer.lora_A]
+        total = sum(layer.get_delta_weight(name).detach().double() for name in names)
+        for name in names:
+            row = rows[f"{path} [{name}]"]
+            if len(names) == 1:
+                assert "together_l2" not in row
+            else:
+                norm = torch.linalg.matrix_norm(total).item()
+                assert row["together_l2"] == pytest.approx(norm, rel=1e-5)

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 import torch
 
-from ftlab.probes.adapter.spectrum import cosine, effective_rank, gram, pack, unpack
+from ftlab.probes.adapter.spectrum import (
+    cosine,
+    effective_rank,
+    energy_beyond,
+    gram,
+    pack,
+    singular_values,
+    unpack,
+)
 
 
 def random(*shape, seed=0):
@@ -52,21 +60,32 @@ def test_effective_rank_matches_the_full_product(r):
     a, b = random(r, 300), random(280, r, seed=1) * torch.logspace(0, -6, r)
     (_, a_grams), (_, b_grams) = gram(a[None]), gram(b.mT[None])
     packed = [unpack(pack(each).numpy(), r) for each in (a_grams, b_grams)]
-    assert effective_rank(*packed)[0] == pytest.approx(rank_of(a, b), rel=1e-4)
+    found = singular_values(*packed)
+    assert effective_rank(found)[0] == pytest.approx(rank_of(a, b), rel=1e-4)
+    full = np.linalg.svd((b.double() @ a.double()).numpy(), compute_uv=False)[:r]
+    assert found[0] / found[0, 0] == pytest.approx(full / full[0], abs=1e-6)
+    for cut in (each for each in (1, 3, 32) if each < r):
+        lost = (full[cut:] ** 2).sum() / (full**2).sum()
+        assert energy_beyond(found, cut)[0] == pytest.approx(lost, rel=1e-5, abs=1e-11)
 
 
 def test_effective_rank_counts_equal_directions():
     eye = np.eye(5)[None]
-    assert effective_rank(eye, eye)[0] == pytest.approx(5)
+    assert effective_rank(singular_values(eye, eye))[0] == pytest.approx(5)
+    assert energy_beyond(singular_values(eye, eye), 2)[0] == pytest.approx(3 / 5)
     one = np.zeros((1, 5, 5))
     one[0, 2, 2] = 7.0
-    assert effective_rank(eye, one)[0] == pytest.approx(1)
+    assert effective_rank(singular_values(eye, one))[0] == pytest.approx(1)
+    assert energy_beyond(singular_values(eye, one), 1)[0] == 0
 
 
 def test_zero_has_rank_zero_and_non_finite_has_none():
     stack = np.stack([np.eye(3), np.zeros((3, 3)), np.full((3, 3), np.nan)])
-    ranks = effective_rank(np.stack([np.eye(3)] * 3), stack)
+    found = singular_values(np.stack([np.eye(3)] * 3), stack)
+    ranks, lost = effective_rank(found), energy_beyond(found, 1)
     assert ranks[0] == pytest.approx(3)
     assert ranks[1] == 0
+    assert lost[:2] == pytest.approx([2 / 3, 0])
     assert np.isnan(ranks[2])
-    assert np.isnan(effective_rank(stack[2:], stack[2:])).all()
+    assert np.isnan(lost[2])
+    assert np.isnan(singular_values(stack[2:], stack[2:])).all()

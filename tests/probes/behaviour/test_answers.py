@@ -70,6 +70,38 @@ def test_what_is_learned_is_said_with_the_adapter_alone() -> None:
     assert "all ended by themselves" in repr(watch.samples)
 
 
+def test_divergence_and_end_are_those_of_plain_forwards() -> None:
+    words = tokenizer()
+    model = adapted()
+    asked = {"prompts": [CHAT[:1]], "prompt_interval": 20, "budget": None}
+    trained(model, words, 20, **asked)
+    weights = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.SGD(weights, lr=1e-6)
+    with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:
+        model(**rows(words)).loss.backward()
+        optimizer.step()
+    (event,) = [each for each in watch.run.events if each.kind == "answers"]
+    (answer,) = event.detail["answers"]
+    given = words.apply_chat_template(CHAT[:1], add_generation_prompt=True)
+    given = given if isinstance(given, list) else given["input_ids"]
+    ids = torch.tensor([[*given, *answer["tokens"]]])
+    model.eval()
+    with torch.no_grad(), model.disable_adapter():
+        base = model(input_ids=ids).logits[0, len(given) - 1 : -1].softmax(-1)
+    with torch.no_grad():
+        on = model(input_ids=ids).logits[0, len(given) - 1 : -1].softmax(-1)
+    nats = torch.nn.functional.kl_div(base.log(), on, reduction="none").sum(-1)
+    assert answer["nats"] == pytest.approx(nats.tolist(), rel=1e-3, abs=1e-5)
+    assert max(answer["nats"]) > 0.1
+    end = model.generation_config.eos_token_id
+    assert answer["end"] == pytest.approx(float(on[:, end].max()), rel=1e-4)
+    assert "".join(answer["pieces"]).split() == answer["text"].split()
+    (said,) = watch.samples.summary
+    assert said.nats == pytest.approx(float(nats.mean()), rel=1e-3)
+    assert "furthest from it at" in repr(watch.samples)
+    assert "1 prompt at 1 step" in watch.dashboard.details.lines()["samples"]
+
+
 @pytest.mark.parametrize("base", ["float32", "4bit"])
 def test_training_is_bit_equal(base: str) -> None:
     words = tokenizer()
@@ -159,7 +191,10 @@ def test_a_full_fine_tune_has_no_answers_without_its_adapter() -> None:
     words = tokenizer()
     torch.manual_seed(0)
     watch, _, _ = trained(sized(words), words, 2, prompts=[PROMPT], budget=None)
-    assert watch.samples.table().parted.tolist() == [-2]
+    table = watch.samples.table()
+    assert table.parted.tolist() == [-2]
+    assert table.nats.isna().all()
+    assert watch.samples.figure().axes
 
 
 def test_what_repeats_itself_is_told() -> None:

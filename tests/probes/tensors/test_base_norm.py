@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ftlab.probes.tensors import base_norm as module
-from ftlab.probes.tensors.base_norm import base_norm, is_quantized
+from ftlab.probes.tensors.base_norm import base_error, base_norm, is_quantized
 
 
 def linear_4bit(out=24, width=40, *, quant_type="nf4", nested=False):
@@ -84,3 +84,43 @@ def test_what_cannot_be_read_is_none():
     packed.qweight = torch.zeros(1)
     assert base_norm(packed) is None
     assert is_quantized(packed)
+
+
+def lost(weight, quant_type, *, nested):
+    """Return the error that is expected, and the true one, without each largest."""
+    packed, state = bnb.functional.quantize_4bit(
+        weight, blocksize=64, compress_statistics=nested, quant_type=quant_type
+    )
+    layer = bnb.nn.Linear4bit(weight.shape[1], weight.shape[0], bias=False)
+    layer.weight = bnb.nn.Params4bit(
+        packed, requires_grad=False, quant_state=state, bnb_quantized=True
+    )
+    blocks = weight.view(-1, 64)
+    rest = torch.ones_like(blocks).scatter(1, blocks.abs().argmax(1, True), 0.0)
+    missing = (weight - bnb.functional.dequantize_4bit(packed, state)).view(-1, 64)
+    true = (missing * rest).norm() / (blocks * rest).norm()
+    return base_error(layer).item(), true.item()
+
+
+@pytest.mark.parametrize("quant_type", ["nf4", "fp4"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_error_of_weights_without_outliers_is_as_expected(quant_type, nested):
+    generator = torch.Generator().manual_seed(0)
+    for weight in (
+        torch.randn(128, 256, generator=generator),
+        torch.rand(128, 256, generator=generator) - 0.5,
+    ):
+        expected, true = lost(weight, quant_type, nested=nested)
+        assert expected == pytest.approx(true, rel=0.06)
+
+
+def test_beside_outliers_next_to_nothing_is_left():
+    weight = torch.randn(128, 256, generator=torch.Generator().manual_seed(0))
+    weight[:, ::64] = 50.0
+    expected, true = lost(weight, "nf4", nested=True)
+    assert 0.6 < expected <= 1
+    assert 0.6 < true <= 1.1
+
+
+def test_only_weights_in_4_bits_have_such_an_error():
+    assert base_error(torch.nn.Linear(4, 4)) is None

@@ -36,6 +36,9 @@ _WRAPPERS = frozenset(
     {"model", "transformer", "gpt_neox", "decoder", "bert", "roberta", "backbone"}
 )
 
+PEFT = "base_model.model."
+"""What a PeftModel puts before the names of its base."""
+
 
 def place_of(path: str, siblings: frozenset[str] = frozenset()) -> str:
     """Name a module's place as every architecture would.
@@ -50,7 +53,7 @@ def place_of(path: str, siblings: frozenset[str] = frozenset()) -> str:
 
     Examples
     --------
-    >>> from ftlab.laboratory.places import place_of
+    >>> from ftlab.records.places import place_of
     >>> place_of("model.layers.3.self_attn.q_proj")
     'layers.3.attention.q'
     >>> place_of("transformer.h.0.mlp.c_proj"), place_of("transformer.h.0.ln_1")
@@ -58,7 +61,7 @@ def place_of(path: str, siblings: frozenset[str] = frozenset()) -> str:
     >>> place_of("bert.encoder.layer.2.attention.self.query")
     'encoder.layers.2.attention.q'
     """
-    parts = [part for part in path.split(".") if part]
+    parts = [part for part in path.removeprefix(PEFT).split(".") if part]
     found: list[str] = []
     for at, part in enumerate(parts):
         last = next((each for each in reversed(found) if not each.isdigit()), "")

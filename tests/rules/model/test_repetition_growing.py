@@ -1,0 +1,50 @@
+"""MOD028: answers that begin to repeat themselves."""
+
+import pytest
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.repetition_growing import RepetitionGrowing
+from tests.rules.model.test_answers_never_end import asked
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(*repetitions, ended=(), plain=0.0):
+    builder = RunBuilder()
+    for step, repetition in enumerate(repetitions):
+        builder.step()
+        end = {"ended": step in ended, "repetition": repetition, "plain": plain}
+        asked(builder, step, 0.1, **end)
+    return Engine([RepetitionGrowing()]).check(builder.run).findings
+
+
+def test_answers_that_repeat_themselves_and_did_not():
+    (found,) = check(0.0, 0.1, 0.8, 0.7)
+    assert (found.first_step, found.last_step) == (2, 3)
+    assert "70 % of their runs of 4 tokens were there before, 0 %" in found.message
+    assert str(found.place) == "sample who?"
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "found"),
+    [
+        ((0.0, 0.8), 0),
+        ((0.2, 0.5, 0.5), 1),
+        ((0.21, 0.5, 0.5), 0),
+        ((0.2, 0.49, 0.5), 0),
+    ],
+)
+def test_it_takes_little_before_and_much_twice(repetitions, found):
+    assert len(check(*repetitions)) == found
+
+
+def test_what_the_base_repeats_too_is_not_the_trainings():
+    assert check(0.0, 0.8, 0.8, plain=0.6) == ()
+
+
+def test_answers_that_end_are_no_circles():
+    assert check(0.0, 0.8, 0.8, 0.8, ended=(3,)) == ()
+
+
+def test_runs_without_prompts_are_left_out():
+    report = Engine([RepetitionGrowing()]).check(healthy_lora().run)
+    assert report.findings == report.not_checked == ()

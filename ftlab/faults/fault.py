@@ -68,6 +68,8 @@ class Case:
         The dataset that is looked at before anything is trained.
     prompts
         What the watch has answered every 8 steps.
+    directions
+        In how many layers the watch counts directions that the base has not.
     """
 
     model: torch.nn.Module
@@ -84,6 +86,7 @@ class Case:
     rows: Rows | None = None
     tokenizer: Any = None
     prompts: Sequence[str] = ()
+    directions: int = 0
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:

@@ -9,10 +9,10 @@ import torch
 from ftlab.executions.listening import shared_name
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import effects
-from ftlab.laboratory.intruders import intruders, spread_over
 from ftlab.laboratory.quantisation import short
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.adapter_tree import holders, method_of
+from ftlab.probes.adapter.intruders import intruders, spread_over
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs, pairs_of_layer
 from ftlab.probes.tensors.base_norm import base_norm
 from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy

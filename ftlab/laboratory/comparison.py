@@ -19,6 +19,7 @@ _PIECE = 1 << 22
 _IDLE = frozenset(
     {
         "_name_or_path",
+        "auto_mapping",
         "base_model_name_or_path",
         "inference_mode",
         "peft_version",

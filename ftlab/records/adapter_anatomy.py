@@ -41,7 +41,7 @@ class AdaptedLayer:
         Of LoRA: Frobenius norm of the base's weight; NaN where it is not known.
     intruders
         Of LoRA: how many of the ten largest directions of the adapted weight the base
-        has not, see `ftlab.laboratory.intruders`; -1 where that was not asked.
+        has not, see `ftlab.probes.adapter.intruders`; -1 where that was not asked.
     """
 
     name: str

@@ -87,6 +87,9 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("eps_share", "1", "Share of the second moment that eps outweighs."),
         ("decay_share", "1", "L2 norm of lr x weight decay x weight / update_l2."),
     ),
+    "directions": _table(
+        ("intruders", "1", "Directions among the ten largest that are new to the base.")
+    ),
     "adapters": _table(
         ("a_l2", "1", "L2 norm of lora_A."),
         ("b_l2", "1", "L2 norm of lora_B."),

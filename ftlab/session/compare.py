@@ -99,8 +99,14 @@ def compare(
     if _is_run(a) and _is_run(b):
         return RunComparisonView(*(_opened(each) for each in (a, b)))
     names = _names(adapters)
+    if b is None and not names[0]:
+        msg = (
+            "compare(a) has one side: pass compare(a, b), or two adapters of a model, "
+            'compare(model, adapters=("math", "chat")).'
+        )
+        raise BadValueError(msg)
     one = _side(a, "a", names[0])
-    other = one if b is None and names[0] else _side(b, "b", names[1])
+    other = _side(a, "a", names[1]) if b is None else _side(b, "b", names[1])
     found = compared(one, other, names)
     if prompts and batch is None:
         batch = _batch_of(prompts, tokenizer)

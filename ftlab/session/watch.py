@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers, Prompt
 from ftlab.probes.budget import Budget
 from ftlab.probes.loss.sample_losses import SampleLosses
@@ -209,6 +210,7 @@ def watch(
     highest_losses: int = 0,
     prompts: Sequence[Prompt] = (),
     prompt_interval: int = 100,
+    directions: int = 0,
     probes: Sequence[Probe] = (),
 ) -> Watch:
     """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
@@ -254,6 +256,10 @@ def watch(
         `Watch.samples`. Needs a tokenizer. Where the budget calls for it, less often.
     prompt_interval
         Steps between two times that the prompts are answered.
+    directions
+        In how many layers to count, every 64 steps, the directions of the adapted
+        weight that the base has not; see `ftlab.adapters`. The first count takes
+        seconds for each layer of 2048 x 2048.
     probes
         Probes of your own, in addition.
 
@@ -308,6 +314,7 @@ watch. Pass the model that your optimizer trains.
             *standard_probes(interval=interval, activations=activations),
             *([SampleLosses(highest_losses)] if highest_losses else ()),
             *_asking(prompts, prompt_interval, tokenizer or processing_class, target),
+            *([IntruderCounts(directions)] if _layers(directions) else ()),
             *probes,
         ),
     )
@@ -326,6 +333,13 @@ watch. Pass the model that your optimizer trains.
         ),
         Watch.detach,
     )
+
+
+def _layers(directions: Any) -> int:
+    if type(directions) is int and directions >= 0:
+        return directions
+    msg = f"directions={directions!r}: it is a number of layers, such as directions=4."
+    raise BadValueError(msg)
 
 
 def _asking(

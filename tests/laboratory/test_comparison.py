@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, llama, lora
@@ -169,3 +169,77 @@ def test_settings_of_files_are_read_as_json(tmp_path: Path) -> None:
     view = ftlab.compare(tmp_path / "0", tmp_path / "1")
     updates = [m for m in view.different if m.kind == "update"]
     assert updates[0].norms[1] / updates[0].norms[0] == pytest.approx(99 / 12)
+
+
+def two_adapters() -> Any:
+    model = drawn(1)
+    model.add_adapter("other", LoraConfig(r=3, target_modules=["q_proj", "down_proj"]))
+    torch.manual_seed(3)
+    for name, parameter in model.named_parameters():
+        if ".other." in name:
+            parameter.data.normal_(0, 0.1)
+    return model
+
+
+def test_two_adapters_of_one_model_are_compared() -> None:
+    model = two_adapters()
+    trained = {name: p.requires_grad for name, p in model.named_parameters()}
+    view = ftlab.compare(model, adapters=("default", "other"), batch=batches()[0])
+    assert view.comparison.sides == ("default", "other")
+    found = {m.name: m for m in view.comparison.modules}
+    assert len(found) == 4
+    for name, module in model.named_modules():
+        if not hasattr(module, "lora_A"):
+            continue
+        one, other = (
+            module.get_delta_weight(each).detach().double()
+            for each in ("default", "other")
+        )
+        (each,) = [m for key, m in found.items() if name.endswith(key)]
+        assert each.distance == pytest.approx(float((one - other).norm()), rel=1e-5)
+        assert each.ranks == (8, 3)
+    assert ("adapter_config.json", "r", 8, 3) in view.comparison.settings
+    assert view.difference is not None
+    assert "layers.0.self_attn.q_proj" in view.difference.headline()
+    assert model.active_adapters == ["default"]
+    assert trained == {name: p.requires_grad for name, p in model.named_parameters()}
+
+
+def test_an_adapter_is_compared_with_itself_and_with_a_folder(tmp_path: Path) -> None:
+    model = two_adapters()
+    assert ftlab.compare(model, adapters=("other", "other"), batch=batches()[0]).equal
+    model.save_pretrained(tmp_path, selected_adapters=["other"])
+    again = llama()
+    alone = PeftModel.from_pretrained(again, tmp_path / "other", adapter_name="x")
+    assert ftlab.compare(model, alone, adapters=("other", "x")).equal
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"adapters": "default"}, "pass a name for each side"),
+        ({"adapters": ("default", "nobody")}, "names 'nobody', and b has default"),
+        ({}, "has one side"),
+    ],
+)
+def test_adapters_are_named_as_they_are(given: dict[str, Any], words: str) -> None:
+    model = two_adapters()
+    with pytest.raises(BadValueError, match=words):
+        ftlab.compare(model, model if given else None, **given)
+
+
+def test_runs_are_compared_step_by_step(tmp_path: Path) -> None:
+    folders = []
+    for rate in (1e-3, 1e-3, 1e-2):
+        model = lora()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        with ftlab.watch(model, optimizer, run_dir=tmp_path / str(len(folders))) as w:
+            for batch in batches()[:2]:
+                model(**batch).loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        folders.append(w.run_dir)
+    assert ftlab.compare(folders[0], folders[1]).step == -1
+    found = ftlab.compare(ftlab.open_run(folders[0]), folders[2])
+    assert found.step == 0
+    assert "learning rate" in repr(found)

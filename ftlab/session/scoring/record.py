@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ftlab.faults.fault import Case, Rows
+from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers
 from ftlab.probes.budget import Budget
 from ftlab.probes.facts import facts_signature, read_facts
@@ -36,6 +37,9 @@ EACH_STEP = 40
 
 ASKED, TOKENS = 8, 48
 """Steps from one answer to a prompt to the next, and its greatest length."""
+
+COUNTED = 16
+"""Steps from one count of directions to the next."""
 
 Make = Callable[..., Recorder]
 
@@ -192,6 +196,8 @@ def _recorder(
     probes = list(standard_probes(interval=interval, activations=False))
     if case.prompts:
         probes.append(Answers(case.prompts, ASKED, TOKENS))
+    if case.directions:
+        probes.append(IntruderCounts(case.directions, COUNTED))
     kept = Budget(budget)
     return Recorder(subject, probes, sight, first_step=first_step, budget=kept)
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import torch
 
-from ftlab.laboratory.quantisation import whole_weight
 from ftlab.probes.adapter.lora_pairs import LoraPair
 from ftlab.probes.merging.merge_loss import is_turned
+from ftlab.probes.tensors.whole_weight import whole_weight
 
 TOP = 10
 LIKE = 0.5
@@ -45,6 +45,42 @@ def intruders(pair: LoraPair) -> int | None:
         ``None`` where the base's weight is not to be had: it is on the meta device, an
         adapter is merged into it, or it is not finite.
     """
+    base = base_of(pair)
+    if base is None:
+        return None
+    a, b = _factors(pair)
+    theirs = known_directions(base)
+    if min(base.shape) <= WHOLE:
+        mine = _left(base, a, b)[:, :TOP]
+    else:
+        mine = _refined(base, torch.cat((theirs, b), 1), TOP, a, b)
+    return _strange(theirs, mine)
+
+
+def counted_again(pair: LoraPair, theirs: torch.Tensor) -> int | None:
+    """Count them as `intruders` does, where the base's directions are known.
+
+    The largest directions are iterated from those of base and update: what takes
+    seconds is left out.
+    """
+    base = base_of(pair)
+    if base is None:
+        return None
+    a, b = _factors(pair)
+    start = torch.cat((theirs[:, : 2 * TOP], b), 1)
+    return _strange(theirs, _refined(base, start, TOP, a, b))
+
+
+def known_directions(base: torch.Tensor) -> torch.Tensor:
+    """Return the directions of a base's output, the largest first, float32."""
+    if min(base.shape) <= WHOLE:
+        return _left(base)
+    start = torch.randn(base.shape[1], LARGEST, generator=_seeded())
+    return _refined(base, base @ start, LARGEST)
+
+
+def base_of(pair: LoraPair) -> torch.Tensor | None:
+    """Return the base's weight, outputs first, float32 on the host."""
     if pair.adapter in pair.layer.merged_adapters:
         return None
     weight = whole_weight(pair.base)
@@ -53,15 +89,15 @@ def intruders(pair: LoraPair) -> int | None:
     base = weight.float().cpu()
     if not all(bool(each.isfinite().all()) for each in (base, pair.a, pair.b)):
         return None
-    if is_turned(pair.layer):
-        base = base.T
-    a, b = (each.float().cpu() for each in (pair.a, pair.b * pair.scaling))
-    if min(base.shape) <= WHOLE:
-        theirs, mine = _left(base), _left(base, a, b)[:, :TOP]
-    else:
-        start = torch.randn(base.shape[1], LARGEST, generator=_seeded())
-        theirs = _refined(base, base @ start, LARGEST)
-        mine = _refined(base, torch.cat((theirs, b), 1), TOP, a, b)
+    return base.T if is_turned(pair.layer) else base
+
+
+def _factors(pair: LoraPair) -> tuple[torch.Tensor, torch.Tensor]:
+    a, b = (each.float().cpu() for each in (pair.a, pair.b) if each is not None)
+    return a, b * pair.scaling
+
+
+def _strange(theirs: torch.Tensor, mine: torch.Tensor) -> int:
     alike = (theirs.T @ mine).abs().amax(0)
     return int((alike < LIKE).sum())
 

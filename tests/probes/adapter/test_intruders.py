@@ -7,9 +7,9 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import ftlab
-from ftlab.faults.builders.tiny import gpt2, llama, lora
-from ftlab.laboratory import intruders as counting
-from ftlab.laboratory.intruders import LIKE, TOP, intruders
+from ftlab.faults.builders.tiny import batches, gpt2, llama, lora
+from ftlab.probes.adapter import intruders as counting
+from ftlab.probes.adapter.intruders import LIKE, TOP, intruders
 from ftlab.probes.adapter.lora_pairs import lora_pairs
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_anatomy import noisy
@@ -93,3 +93,45 @@ def test_a_fresh_adapter_has_none_on_a_base_of_many_alike_directions(
     model = get_peft_model(base, LoraConfig(target_modules=["0"]))
     (pair,) = lora_pairs(model)
     assert intruders(pair) == 0
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0])
+def test_a_later_count_is_nearly_that_of_whole_decompositions(scale: float) -> None:
+    model = noisy(lora(llama(hidden_size=96)), scale)
+    for pair in lora_pairs(model):
+        base = counting.base_of(pair)
+        assert base is not None
+        theirs = counting.known_directions(base)
+        again = counting.counted_again(pair, theirs)
+        assert again == pytest.approx(intruders(pair), abs=1)
+
+
+def test_a_run_counts_them_where_it_is_asked_to() -> None:
+    model = lora()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-2)
+    asked = {"directions": 2, "budget": None}
+    with ftlab.watch(model, optimizer, **asked) as watch:
+        for step in range(65):
+            if step == 64:
+                whole = [intruders(pair) for pair in lora_pairs(model)]
+            model(**batches()[step % 4]).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    found = watch.run.matrix("intruders", "directions").measured()
+    assert found.steps.tolist() == [0, 64]
+    names = [watch.run.names("directions")[int(each)].name for each in found.ids]
+    ends = (
+        "layers.0.self_attn.q_proj [default]",
+        "layers.1.self_attn.v_proj [default]",
+    )
+    assert all(name.endswith(end) for name, end in zip(names, ends, strict=True))
+    assert found.values[0].tolist() == [0, 0]
+    ends = [whole[0], whole[-1]]
+    assert found.values[1].tolist() == pytest.approx(ends, abs=1)
+    assert max(ends) > 1
+
+
+@pytest.mark.parametrize("directions", [-1, 1.5, True])
+def test_a_number_of_layers_is_asked_for(directions: Any) -> None:
+    with pytest.raises(BadValueError, match="directions="):
+        ftlab.watch(lora(), directions=directions)

@@ -1,0 +1,58 @@
+"""ADP060: directions that the base has not."""
+
+import numpy as np
+import pytest
+
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
+from ftlab.rules.adapter.intruders_growing import IntrudersGrowing
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(*counts):
+    """Count in three layers at each step."""
+    builder = RunBuilder()
+    for row in range(3):
+        meta = {"module": f"model.layers.{row}.q", "adapter": "default"}
+        name = f"model.layers.{row}.q [default]"
+        layer = f"layers.{row}"
+        record = NameRecord(row, "directions", name, "adapter", layer, meta=meta)
+        builder.run.append(record)
+    for step, values in enumerate(counts):
+        column = {"intruders": np.asarray(values, np.float32)}
+        builder.run.append(
+            Block("directions", step, np.arange(3, dtype=np.int32), column)
+        )
+        builder.step()
+    report = Engine([IntrudersGrowing()]).check(builder.run)
+    assert report.not_checked == ()
+    return report.findings
+
+
+def test_half_of_the_largest_directions_are_new():
+    (found,) = check((0, 0, 0), (1, 2, 3), (4, 6, 7))
+    assert "6 are new to the base (median of 3 layers), 0 at step 0" in found.message
+    assert (found.first_step, found.last_step) == (2, 2)
+    assert [str(each) for each in found.places] == [
+        "module model.layers.2.q",
+        "module model.layers.1.q",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (((0, 0, 0), (5, 5, 0)), 1),
+        (((0, 0, 0), (4, 4, 10)), 0),
+        (((6, 6, 6), (6, 6, 6)), 0),
+        (((6, 6, 6),), 0),
+    ],
+)
+def test_it_takes_half_in_most_layers_and_growth(counts, found):
+    assert len(check(*counts)) == found
+
+
+def test_runs_in_which_nobody_counted_are_left_out():
+    report = Engine([IntrudersGrowing()]).check(healthy_lora().run)
+    assert report.findings == report.not_checked == ()

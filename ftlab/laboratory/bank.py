@@ -70,7 +70,7 @@ class Bank:
     def load(self, name: str, source: Any) -> None:
         """Load an adapter, a folder or a PeftModel's, when no request is under way."""
         self._refuse(None)
-        with self._gate.alone():
+        with self._gate.passing():
             self._mounted.load(name, source)
 
     def delete(self, name: str) -> None:
@@ -79,13 +79,13 @@ class Bank:
             msg = f"{name!r} answers {self._shares[name]:.0%} of the keys; set "
             msg += "bank.shares without it before it is deleted."
             raise BadValueError(msg)
-        with self._gate.alone():
+        with self._gate.passing():
             self._mounted.delete(name)
 
     def close(self) -> None:
         """Wait for the requests under way, and put the model back as it was."""
         self._closed = True
-        with self._gate.alone():
+        with self._gate.passing():
             self._stack.close()
 
     def route(self, key: Any) -> str | None:

@@ -22,12 +22,9 @@ from ftlab.records.adapter_combination import Combination, Combinations
 from ftlab.records.errors import BadValueError
 from ftlab.records.places import place_of
 
-DENSITY = 0.5
-"""Share of values that types which prune keep."""
-ROUNDINGS = 32
-"""Machine precisions up to which a relative distance is rounding."""
-SEED = 0
-"""DARE draws what it drops: each type begins with this seed."""
+DENSITY = 0.5  # share of values that types which prune keep
+ROUNDINGS = 32  # machine precisions up to which a relative distance is rounding
+SEED = 0  # DARE draws what it drops: each type begins with this seed
 
 
 def combined(
@@ -98,8 +95,7 @@ class _Sums:
     def tried(self, kind: str) -> Combination:
         """Combine in one way, and hold the result against the sum."""
         try:
-            why = self._refused(kind)
-            if why:
+            if why := self._refused(kind):
                 return Combination(kind, why=why)
             pairs = list(self._layers())
             self._model.set_adapter(self._name)

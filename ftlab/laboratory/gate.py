@@ -21,17 +21,10 @@ class Gate:
         self._active: list[str | None] = []  # the one name, or nothing: not known
         self._overtaken = 0
 
-    def passing(self, name: str | None) -> "contextlib.AbstractContextManager[float]":
-        """Be inside with that adapter; yields the seconds that were waited."""
-        return self._within([name])
-
-    def alone(self) -> "contextlib.AbstractContextManager[float]":
-        """Be inside with nobody else; no adapter counts as active afterwards."""
-        return self._within([])
-
     @contextlib.contextmanager
-    def _within(self, ticket: list[str | None]) -> Iterator[float]:
-        began = time.perf_counter()
+    def passing(self, *name: str | None) -> Iterator[float]:
+        """Be inside with an adapter, or, without a name, alone; yields the wait."""
+        began, ticket = time.perf_counter(), list(name)
         with self._changed:
             self._waiting.append(ticket)
             try:

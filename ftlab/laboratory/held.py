@@ -95,9 +95,9 @@ def _of_model(model: torch.nn.Module, adapter: str) -> Held:
     own: set[str] = set()
     for path, module in model.named_modules():
         scaling: Any = getattr(module, "scaling", None)
-        for adapter in active & set(scaling if isinstance(scaling, dict) else ()):
-            rank = int(dict(getattr(module, "r", {})).get(adapter, 0))
-            scales[shared_name(path)] = float(scaling[adapter]), rank
+        for each in active & set(scaling if isinstance(scaling, dict) else ()):
+            rank = int(dict(getattr(module, "r", {})).get(each, 0))
+            scales[shared_name(path)] = float(scaling[each]), rank
         for key, parameter in module.named_parameters(recurse=False):
             name = f"{path}.{key}" if path else key
             belongs = set(_named(name.split("."), adapters).values())

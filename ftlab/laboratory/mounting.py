@@ -60,7 +60,8 @@ class Mounted:
         self.own = next(iter(self.configs), None)
 
     def __enter__(self) -> "Mounted":
-        if self.live and hasattr(self.model.base_model, "enable_adapter_layers"):
+        modules = self.model.modules()
+        if any(getattr(each, "disable_adapters", 0) is True for each in modules):
             self.model.base_model.enable_adapter_layers()
         return self
 
@@ -108,9 +109,13 @@ class Mounted:
             self.model = get_peft_model(self._given, config, adapter_name=name)
         device = str(next(self._given.parameters()).device)
         result = self.model.load_adapter(folder, name, torch_device=device)
+        named = dict(self.model.named_parameters(remove_duplicate=False))
+        got = {id(p) for key, p in named.items() if key not in result.missing_keys}
         # PEFT looks for the name anywhere in a key, and calls a prompt's own unexpected
         lacking = [k for k in result.missing_keys if name in k.split(".")[-3:]]
-        strange = [k for k in result.unexpected_keys if k != "prompt_embeddings"]
+        lacking = [k for k in lacking if id(named.get(k)) not in got]
+        prompt = self.configs[name].is_prompt_learning
+        strange = [] if prompt else result.unexpected_keys
         for keys, what in ((lacking, "lacks"), (strange, "also has")):
             if keys:
                 msg = f"the folder {what} {keys[0]} ({len(keys)} of the kind)"
@@ -139,7 +144,7 @@ class Mounted:
             msg = f"no adapter {name!r} was loaded here; there is {known}."
             raise BadValueError(msg)
         others = [each for each in self.configs if each != name]
-        if name in _active(self.model) and others:
+        if others and name in self.model.active_adapters:
             self.activate(others[0])
         self.model.delete_adapter(name)
         self.loaded.remove(name)
@@ -153,10 +158,6 @@ class Mounted:
         self.model = self._given
 
 
-def _active(model: Any) -> tuple[str, ...]:
-    return tuple(model.active_adapters)
-
-
 @contextlib.contextmanager
 def _folder(name: str, source: Any) -> Iterator[Path]:
     """Yield the folder of an adapter; that of a live one is written for a while."""
@@ -165,8 +166,8 @@ def _folder(name: str, source: Any) -> Iterator[Path]:
     path = Path(source) if isinstance(source, str | Path) else None
     if path is not None and (path / "adapter_config.json").is_file():
         yield path
-    elif isinstance(source, PeftModel) and len(_active(source)) == 1:
-        (active,) = _active(source)
+    elif isinstance(source, PeftModel) and len(source.active_adapters) == 1:
+        (active,) = source.active_adapters
         with tempfile.TemporaryDirectory() as made:
             source.save_pretrained(made, selected_adapters=[active])
             yield Path(made) / ("" if active == "default" else active)

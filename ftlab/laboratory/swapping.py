@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import torch
@@ -227,10 +227,11 @@ def _sent(
             answers = list(pool.map(ask, asked))
         finally:
             pool.shutdown(cancel_futures=True)
-        arms, began = bank.counted(), _now()
+        arms = bank.counted()
+        stamps: list[float] = []
         for _ in range(PASSES):
-            bank.answer(None, lambda _: None)
-        routing = (_now() - began) / PASSES
+            bank.answer(None, lambda _: stamps.append(time.perf_counter()))
+        routing = statistics.median(y - x for x, y in pairwise(stamps))
     pairs = zip(asked, answers, strict=True)
     strange = [each for name, each in pairs if each != known[name]]
     wrong = sum(each in known.values() for each in strange)

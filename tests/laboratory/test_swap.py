@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 from peft import (
+    AdaptionPromptConfig,
     IA3Config,
     LoraConfig,
     PeftModel,
     PrefixTuningConfig,
     PromptTuningConfig,
+    VBLoRAConfig,
     get_peft_model,
 )
 from peft.tuners.lora.layer import LoraLayer
@@ -34,6 +36,10 @@ METHODS: dict[str, Callable[[], Any]] = {
         target_modules=["k_proj", "down_proj"],
         feedforward_modules=["down_proj"],
     ),
+    "vblora": lambda: VBLoRAConfig(
+        **PROJECTIONS, vector_length=16, num_vectors=16, topk=2
+    ),
+    "adaption": lambda: AdaptionPromptConfig(**CAUSAL, adapter_layers=2, adapter_len=4),
     "prefix": lambda: PrefixTuningConfig(**CAUSAL, num_virtual_tokens=4),
     "prompt": lambda: PromptTuningConfig(**CAUSAL, num_virtual_tokens=4),
 }

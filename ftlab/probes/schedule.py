@@ -46,6 +46,16 @@ class Turn:
         )
 
 
+class Seldom(Turn):
+    """Steps at a distance, and no more of them at first: for what takes long."""
+
+    __slots__ = ()
+
+    def planned(self, step: int) -> bool:
+        """Tell whether to measure at a step if time does not matter."""
+        return step % self.interval == 0
+
+
 class Samples:
     """The first steps that it is asked for, and then seldom, whatever that costs.
 

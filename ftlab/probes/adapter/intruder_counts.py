@@ -18,13 +18,8 @@ from ftlab.probes.adapter.intruders import (
 )
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import Turn
+from ftlab.probes.schedule import Seldom
 from ftlab.records.step import Block, Column
-
-
-class _Seldom(Turn):
-    def planned(self, step: int) -> bool:
-        return step % self.interval == 0
 
 
 class IntruderCounts(Probe):
@@ -46,7 +41,7 @@ class IntruderCounts(Probe):
 
     def __init__(self, layers: int, interval: int = 64) -> None:
         self._layers = layers
-        self.schedule = _Seldom(interval)
+        self.schedule = Seldom(interval)
         self._known: dict[str, torch.Tensor] = {}
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:

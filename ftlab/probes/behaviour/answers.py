@@ -17,7 +17,7 @@ from ftlab.probes.attention.undisturbed import undisturbed
 from ftlab.probes.behaviour.greedy import apart, greedy, likeliest, parted, said
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.quantisation.four_bit import never_packed
-from ftlab.probes.schedule import Turn
+from ftlab.probes.schedule import Seldom
 from ftlab.probes.subject import Subject
 from ftlab.records import replaying
 from ftlab.records.attributes import attribute_of
@@ -31,13 +31,6 @@ Prompt = str | Sequence[Mapping[str, str]]
 
 
 _Answer = tuple[dict[str, Any], torch.Tensor | None]
-
-
-class _At(Turn):
-    """Steps at a distance, and no more of them at first: a generation costs."""
-
-    def planned(self, step: int) -> bool:
-        return step % self.interval == 0
 
 
 class Answers(Probe):
@@ -60,7 +53,7 @@ class Answers(Probe):
     ) -> None:
         self._prompts = tuple(prompts)
         self._tokens = tokens
-        self.schedule = _At(interval)
+        self.schedule = Seldom(interval)
         self._tokenizer: Any = None
         self._plain: list[dict[str, Any]] | None = None
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.lora_pairs import LoraPair, pairs_of_layer
 from ftlab.probes.probe import Moment, Probe, Reading, Result
 from ftlab.probes.schedule import every
+from ftlab.probes.tensors.whole_weight import whole_weight
 from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Block, Column
 
@@ -100,37 +101,14 @@ def rows_of(layer: Any) -> torch.Tensor | None:
     weight = attribute_of(base, "weight")
     if not isinstance(weight, torch.Tensor) or weight.is_meta or weight.dim() < 2:
         return None
-    if type(weight).__name__ == "Params4bit":
-        return _expanded(weight)
-    if weight.dtype == torch.int8:
-        return _scaled(base, weight)
-    if type(weight) in (torch.Tensor, torch.nn.Parameter) and weight.dtype in _FLOATS:
-        matrix = weight.detach().flatten(1)
-        return _some(matrix, turned=is_turned(layer)).float().clone()
-    return None
-
-
-def _expanded(weight: Any) -> torch.Tensor | None:
-    """Expand a 4-bit weight; the kind is told by its class name."""
-    state = getattr(weight, "quant_state", None)
-    if state is None:
+    kept = type(weight) in (torch.Tensor, torch.nn.Parameter)
+    if kept and weight.dtype not in _FLOATS:
         return None
-    from bitsandbytes.functional import dequantize_4bit
-
-    whole = dequantize_4bit(weight.data, state)
-    return _some(whole, turned=False).float().clone()
-
-
-def _scaled(base: Any, weight: Any) -> torch.Tensor | None:
-    """Expand rows of an 8-bit weight, which has a scale for each output."""
-    scale = getattr(weight, "SCB", None)
-    if scale is None:
-        scale = getattr(attribute_of(base, "state"), "SCB", None)
-    if scale is None or scale.numel() != weight.shape[0]:
+    whole = whole_weight(base)
+    if whole is None:
         return None
-    rows = _some(weight.data.detach(), turned=False).float()
-    unit = _some(scale.detach().reshape(-1, 1), turned=False).to(rows.device)
-    return rows * unit.float() / 127
+    turned = kept and is_turned(layer)
+    return _some(whole.flatten(1), turned=turned).float().clone()
 
 
 def _delta(layer: Any, path: str, before: torch.Tensor) -> torch.Tensor | None:

@@ -160,7 +160,9 @@ def _method(configs: Mapping[str, Any], carrier: Carrier, adapter: str) -> str:
 
 def _settings(config: Any) -> str:
     words = [method_of(config)]
-    for name, said in SETTINGS:
+    if hasattr(config, "target_r"):  # AdaLoRA has r too, and does not read it
+        words.append(f"r {config.init_r} to {config.target_r}")
+    for name, said in SETTINGS[1 if hasattr(config, "target_r") else 0 :]:
         value = getattr(config, name, None)
         if value and not callable(value):
             words.append(said if value is True else f"{said} {value}")

@@ -131,21 +131,18 @@ class AdapterView(View["AdapterAnatomy"]):
         if not summary.layers and self.quantisation is not None:
             return self.quantisation.size_of(self.quantisation.layers)
         rows = blocks_of([each.place for each in summary.layers])
-        return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
+        return 9.6, min(2.1 + 0.22 * max(rows, 3), 9.2)
 
     def draw_on(self, figure: Figure | SubFigure, summary: AdapterAnatomy) -> None:
         """Draw effects by block and place, and beside them the ranks in use."""
         if not summary.layers and self.quantisation is not None:
             self.quantisation.draw_on(figure, self.quantisation.layers)
             return
-        figure.suptitle(
-            "\n".join(textwrap.wrap(self.headline(), 110)),
-            fontsize=9,
-            x=0.01,
-            ha="left",
-        )
-        ranked = [e for e in _in_use(summary.layers) if e.singular_values.size]
         shown = [each for each in summary.layers if np.isfinite(each.effect)]
+        said = textwrap.wrap(self.headline(), 110)
+        said += [_effect_words(shown)] if shown else []
+        figure.suptitle("\n".join(said), fontsize=9, x=0.01, ha="left")
+        ranked = [e for e in _in_use(summary.layers) if e.singular_values.size]
         panels = [
             (shown or list(summary.layers), bool(shown), "effect"),
             *([(ranked, True, "rank")] if ranked else []),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ftlab.records.printable import harmless
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import count, number
+from ftlab.views.style import count, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ class ComparisonView(View["AdapterComparison"]):
         """Say what differs beside the values."""
         one = self.comparison
         if one.sizes[0] != one.sizes[1]:
-            yield "sizes: " + " and ".join(
-                f"{each / 2**20:,.1f} MiB" for each in one.sizes
-            )
+            yield "sizes: " + " and ".join(map(size, one.sizes))
         for side, names in zip(one.sides, one.alone, strict=True):
             if names:
                 yield f"{side} alone has {_some(names)}"

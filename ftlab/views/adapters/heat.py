@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+FAR = 10.0
+"""Times the median from which on all values have the last colour."""
 NAMED = 24
 """Rows of a picture that are named."""
 
@@ -64,18 +66,20 @@ def draw_grid(
 ) -> None:
     """Draw a matrix with names for its rows and columns."""
     finite = grid[np.isfinite(grid)]
-    image = axis.imshow(
-        grid,
-        aspect="auto",
-        cmap="viridis",
-        vmin=0,
-        vmax=max(most, float(finite.max()) if finite.size else 0.0, 1e-12),
-    )
+    largest = float(finite.max()) if finite.size else 0.0
+    # beside one that is far larger, all others would have the same colour
+    middle = float(np.median(finite)) if finite.size else 0.0
+    top = max(most, min(largest, FAR * middle) if middle > 0 else largest, 1e-12)
+    image = axis.imshow(grid, aspect="auto", cmap="viridis", vmin=0, vmax=top)
     few = grid.size <= 12 * NAMED and len(rows) <= NAMED
     if not few and finite.size:
-        bar = axis.figure.colorbar(image, ax=axis, format=lambda v, _: words(v))
+        bar = axis.figure.colorbar(
+            image,
+            ax=axis,
+            format=lambda v, _: words(v),
+            extend="max" if largest > top else "neither",
+        )
         bar.ax.tick_params(labelsize=7)
-    top = image.get_clim()[1]
     for (row, column), value in np.ndenumerate(grid):
         if few and np.isfinite(value):
             dark = value < 0.6 * top

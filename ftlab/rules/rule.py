@@ -8,7 +8,7 @@ next time. What turns out to be undecidable on the way a rule yields itself, mad
 
 import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from ftlab.records.checklist import Layer
@@ -65,6 +65,12 @@ class Need:
 def needs_column(column: str, what: str, record: str, table: str = "tensors") -> Need:
     """Need a column of a block table, measured at one step at least."""
     return Need(what, record, lambda run: column in run.columns(table))
+
+
+def needs_if_recorded(column: str, what: str, record: str, table: str) -> Need:
+    """Need a column that few runs have: a rule is left out of those without it."""
+    need = needs_column(column, what, record, table)
+    return replace(need, absent=lambda run: not need.present(run))
 
 
 def needs_step_values(column: str, what: str, record: str) -> Need:

@@ -1,4 +1,4 @@
-"""The adapter laboratory in a real browser: both themes, two widths, 2 and 48 layers."""
+"""The adapter laboratory in a real browser: both themes and widths, 2 and 48 layers."""
 
 import pytest
 

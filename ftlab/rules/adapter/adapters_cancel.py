@@ -37,7 +37,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -45,10 +45,6 @@ HALF = 0.5
 """Share of the largest update, at or below which their sum is cancelled."""
 
 LATEST = 2
-
-
-def _several(run: Run) -> bool:
-    return "together_l2" in run.columns("adapters")
 
 
 class AdaptersCancel(Rule):
@@ -59,11 +55,11 @@ class AdaptersCancel(Rule):
     since = "0.3.0"
     status = "preview"
     requires = (
-        Need(
+        needs_if_recorded(
+            "together_l2",
             "several active LoRA adapters",
             "model.base_model.set_adapter([...])",
-            _several,
-            absent=lambda run: not _several(run),  # most runs have one
+            "adapters",
         ),
     )
 

@@ -41,16 +41,12 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
 HALF = 5.0
 """Of the ten largest directions."""
-
-
-def _counted(run: Run) -> bool:
-    return "intruders" in run.columns("directions")
 
 
 class IntrudersGrowing(Rule):
@@ -61,11 +57,11 @@ class IntrudersGrowing(Rule):
     since = "0.3.0"
     status = "preview"
     requires = (
-        Need(
+        needs_if_recorded(
+            "intruders",
             "directions that the base has not",
             "ftlab.watch(..., directions=4)",
-            _counted,
-            absent=lambda run: not _counted(run),  # counted on request alone
+            "directions",
         ),
     )
 

@@ -46,7 +46,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.places import PEFT
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -62,10 +62,6 @@ FEW = 0.25
 """Share of the layers that may be such: of more, the format is to blame."""
 
 
-def _in_four_bits(run: Run) -> bool:
-    return "base_error" in run.columns("adapters")
-
-
 class QuantisationErrorConcentrated(Rule):
     """Finds the layers that 4 bits keep worst."""
 
@@ -74,11 +70,11 @@ class QuantisationErrorConcentrated(Rule):
     since = "0.3.0"
     status = "preview"
     requires = (
-        Need(
+        needs_if_recorded(
+            "base_error",
             "the error of layers in 4 bits",
             "watch a model in 4 bits with LoRA layers",
-            _in_four_bits,
-            absent=lambda run: not _in_four_bits(run),
+            "adapters",
         ),
     )
 

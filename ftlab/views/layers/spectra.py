@@ -121,7 +121,8 @@ class SpectraView(View[Spectra]):
         )
 
     def _text(self, summary: Spectra) -> str:
-        lines = [f"{self.title}: {_headline(summary)}"]
+        nothing = "the spectrum of no LoRA pair was recorded"
+        lines = [f"{self.title}: {_headline(summary) or nothing}"]
         latest = _latest(summary)
         groups: dict[tuple[int, int], list[str]] = {}
         order = np.argsort(latest / np.maximum(summary.ranks, 1), kind="stable")

@@ -56,6 +56,9 @@ def test_updates_that_are_0_are_left_out():
     run = run_of([(0, 0, 0), (1, 2, 0.2)])
     assert "2 of 2 directions (step 0)" in SpectraView(run).headline()
     assert SpectraView(Run()).headline() == ""
+    assert repr(SpectraView(Run())).endswith("of no LoRA pair was recorded")
+    assert SpectraView(Run()).figure() is not None
+    assert SpectraView(Run()).table().empty
 
 
 def test_a_layer_keeps_its_latest_measurement():

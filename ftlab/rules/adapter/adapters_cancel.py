@@ -82,7 +82,7 @@ class AdaptersCancel(Rule):
         total = np.stack([sums[:, columns[0]] for columns in layers.values()])
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(largest > 0, total / largest, np.nan)
-        if not np.isfinite(share).any():
+        if not np.isfinite(share).any(0).all():
             return
         medians = np.nanmedian(share, axis=0)
         if not bool((medians <= HALF).all()):

@@ -43,12 +43,18 @@ the labels are.
 - unslothai/unsloth#416 (a fine-tuned model generates for ever)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.answers import LATEST, asked, length_of_a_row, needs_answers
+from ftlab.rules.reading.answers import (
+    LATEST,
+    Asked,
+    asked,
+    length_of_a_row,
+    needs_answers,
+)
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
@@ -82,9 +88,7 @@ class AnswersNeverEnd(Rule):
         latest = times[-LATEST:]
         if len(times) <= LATEST or any(each.ended for each in latest):
             return
-        now = float(np.nanmax([e for each in latest for e in each.all_of("end")]))
-        earlier = [e for each in times[:-LATEST] for e in each.all_of("end")]
-        former = float(np.nanmax(earlier))
+        now, former = _likeliest(latest), _likeliest(times[:-LATEST])
         limit = max(int(each["limit"]) for each in latest[-1].answers)
         length = length_of_a_row(run)
         if not (now < UNLIKELY and now <= PEAK * former and length <= ROOM * limit):
@@ -112,6 +116,12 @@ class AnswersNeverEnd(Rule):
             evidence={"end": now, "end_before": former, "threshold": UNLIKELY},
             healthy="answers end by themselves, and their end gets likelier",
         )
+
+
+def _likeliest(times: Sequence[Asked]) -> float:
+    """Return the highest probability of an end, NaN where none is known."""
+    known = [each for time in times for each in time.all_of("end") if each == each]
+    return max(known, default=float("nan"))
 
 
 def _learns(run: Run) -> bool:

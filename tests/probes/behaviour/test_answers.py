@@ -10,8 +10,8 @@ import torch
 import transformers
 
 import ftlab
+from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.chats import sized, tokenizer
-from ftlab.faults.gradient.flow.healthy_four_bit_base import four_bit
 from ftlab.probes.behaviour.answers import repetition
 from ftlab.records.errors import BadValueError
 

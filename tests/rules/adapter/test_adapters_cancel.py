@@ -51,6 +51,7 @@ def test_what_is_inactive_does_not_count():
 
 def test_updates_of_nothing_are_another_matter():
     assert check(0.0, 0.0, alone=(0.0, 0.0)) == ()
+    assert check(math.nan, 0.1) == ()
 
 
 def test_one_adapter_alone_is_left_out():

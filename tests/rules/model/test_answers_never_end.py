@@ -73,6 +73,11 @@ def test_a_model_that_learns_nothing_is_another_matter():
     assert check(1e-4, 2e-3, 1e-3, 1e-3, losses=(4.0, 3.3)) == ()
 
 
+def test_an_end_whose_probability_is_not_known_proves_nothing():
+    assert check(None, None, None, None) == ()
+    assert check(float("nan"), 1e-3, 1e-3, 1e-3) == ()
+
+
 def test_runs_without_prompts_are_left_out():
     report = Engine([AnswersNeverEnd()]).check(healthy_lora().run)
     assert report.findings == report.not_checked == ()

@@ -37,7 +37,7 @@ def check(*ends, ended=(), labels=20.0, losses=(4.0, 2.0), limit=32):
 
 def test_an_end_that_is_less_likely_than_it_was():
     (found,) = check(1e-4, 2e-3, 1e-3, 1e-3)
-    assert found.severity is Severity.ERROR
+    assert found.severity is Severity.WARNING
     assert (found.first_step, found.last_step) == (2, 3)
     assert str(found.place) == "config eos_token_id"
     assert "none of 2 answers ends within 32 tokens" in found.message

@@ -51,9 +51,10 @@ def spectra_of(run: Run, resolution: int = 1) -> Spectra:
         Steps of a window whose mean is read.
     """
     names = run.names("adapters")
-    every = sorted(names) if "ba_l2" in run.columns("adapters") else []
-    ranks = np.array([int(names[each].meta.get("r", 0)) for each in every], np.int64)
     known = run.columns("adapters")
+    sizes = run.matrix("ba_l2", "adapters") if "ba_l2" in known else None
+    every = [] if sizes is None else [e for e in sizes.ids.tolist() if e in names]
+    ranks = np.array([int(names[each].meta.get("r", 0)) for each in every], np.int64)
     cuts = [e for e in CUTS if e < max(ranks, default=0) and f"beyond_{e}" in known]
     if "rank_90" not in known:
         nothing = np.zeros(0, np.int64)
@@ -64,8 +65,8 @@ def spectra_of(run: Run, resolution: int = 1) -> Spectra:
         at = np.searchsorted(found.ids, every)
         return found.steps, np.where(found.known, found.values, np.nan)[:, at]
 
-    steps, sizes = read("ba_l2")
-    needed = np.where(sizes > 0, read("rank_90")[1], np.nan)
+    steps, norms = read("ba_l2")
+    needed = np.where(norms > 0, read("rank_90")[1], np.nan)
     rows = ~np.isnan(needed).all(1)
     beyond = np.zeros((len(cuts), *needed.shape))
     for index, cut in enumerate(cuts):

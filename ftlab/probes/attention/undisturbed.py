@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,16 +86,26 @@ def undisturbed(model: torch.nn.Module) -> Iterator[None]:
 def _cast_cache_left_alone() -> Iterator[None]:
     """Keep autocast from its cache, which a thread that is paused may hold locked.
 
-    Leaving the outermost autocast of a thread empties the cache of all of them.
+    Leaving the outermost autocast of a thread empties the cache of all of them. One
+    within, as Accelerate puts around a forward, would turn the cache on again; what it
+    kept would be there in the next step: old weights, and without a graph.
     """
-    enabled = torch.is_autocast_cache_enabled()
-    torch.set_autocast_cache_enabled(False)
+    before, thread = torch.is_autocast_cache_enabled(), threading.get_ident()
+    enable = torch.set_autocast_cache_enabled
+
+    def not_here(enabled: bool) -> None:
+        if threading.get_ident() != thread:
+            enable(enabled)
+
+    enable(False)
     torch.autocast_increment_nesting()
+    torch.set_autocast_cache_enabled = not_here
     try:
         yield
     finally:
+        torch.set_autocast_cache_enabled = enable
         torch.autocast_decrement_nesting()
-        torch.set_autocast_cache_enabled(enabled)
+        enable(before)
 
 
 @contextlib.contextmanager

@@ -129,8 +129,9 @@ def _wanted(counts: Mapping[str, int], linear: Sequence[Described]) -> list[str]
     entries = [entry for entry in counts if role_of(entry) == "feed-forward"]
     if entries:
         return entries
+    attention = all(role_of(entry).startswith("attention") for entry in counts)
     everything = linear and all(b["adapted"] == b["count"] for b in linear)
-    return ["all linear layers"] if everything and counts else []
+    return ["all linear layers"] if everything and counts and not attention else []
 
 
 def _end(pattern: str) -> str:

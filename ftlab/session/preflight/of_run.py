@@ -54,8 +54,8 @@ def _labels(run: Run) -> CheckItem:
     there = run.steps.known("labels")
     labels, ignored = run.steps["labels"][there], run.steps["ignored"][there]
     step = run.steps.step[there]
-    empty = np.flatnonzero((labels > 0) & (ignored >= labels))
-    used = 1 - float(ignored.sum()) / max(float(labels.sum()), 1.0)
+    empty = np.flatnonzero((labels == 0) & (ignored > 0))
+    used = float(labels.sum()) / max(float((labels + ignored).sum()), 1.0)
     if not empty.size:
         return _LABELS.passed(f"{used:.1%} of the labels are trained on")
     return _LABELS.failed(

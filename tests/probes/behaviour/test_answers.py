@@ -1,9 +1,11 @@
 """Prompts answered while a model is trained: what is kept, and what stays the same."""
 
+import contextlib
 import copy
 from pathlib import Path
 from typing import Any
 
+import accelerate
 import peft
 import pytest
 import torch
@@ -229,3 +231,36 @@ def test_what_cannot_be_asked_is_refused(asked: Any, words: str) -> None:
     model = torch.nn.Linear(2, 1)
     with pytest.raises(BadValueError, match=words):
         ftlab.watch(model, **asked)
+
+
+@pytest.mark.parametrize("when", ["while", "before"])
+def test_training_in_mixed_precision_is_bit_equal(when: str) -> None:
+    words = tokenizer()
+    ends = []
+    for asks in (False, True):
+        accelerator = accelerate.Accelerator(mixed_precision="bf16", cpu=True)
+        model = adapted()
+        optimizer = torch.optim.AdamW(
+            [p for p in model.parameters() if p.requires_grad], lr=1e-2
+        )
+        model, optimizer = accelerator.prepare(model, optimizer)
+        torch.manual_seed(1)
+        asked = {"prompts": [PROMPT], "prompt_interval": 1, "budget": None}
+        if asks and when == "before":
+            ftlab.masks(model, rows(words))
+        watched = asks and when == "while"
+        losses = []
+        with (
+            ftlab.watch(model, optimizer, tokenizer=words, **asked)
+            if watched
+            else contextlib.nullcontext()
+        ):
+            for _ in range(4):
+                loss = model(**rows(words)).loss
+                accelerator.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+                losses.append(loss.item())
+        ends.append(losses)
+    assert ends[0] == ends[1]
+    assert len(set(ends[0])) == 4

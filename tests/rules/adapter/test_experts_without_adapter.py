@@ -61,3 +61,8 @@ def test_experts_must_be_most_of_the_blocks(share, found):
     builder = RunBuilder().facts(model={"adapters": facts})
     report = Engine([ExpertsWithoutAdapter()]).check(builder.run)
     assert len(report.findings) == found
+
+
+def test_the_attention_alone_may_be_targeted_by_all_of_its_names():
+    names = ["q_proj", "k_proj", "v_proj", "o_proj"]
+    assert check(lora(fused_experts(), target_modules=names)) == ()

@@ -59,13 +59,26 @@ def test_a_trainers_arguments_are_judged_from_its_log(tmp_path):
     assert watch.run.facts.training["args"]["save_strategy"] == "steps"
 
 
-@pytest.mark.parametrize(("ignored", "status"), [(64.0, "failed"), (60.0, "passed")])
-def test_a_step_without_labels_is_named(ignored, status):
-    healthy = {"values": {"labels": 64.0, "ignored": 32.0}}
-    run = run_of(healthy, {"values": {"labels": 64.0, "ignored": ignored}})
+@pytest.mark.parametrize(("trained", "status"), [(0.0, "failed"), (4.0, "passed")])
+def test_a_step_without_labels_is_named(trained, status):
+    healthy = {"values": {"labels": 32.0, "ignored": 32.0}}
+    run = run_of(healthy, {"values": {"labels": trained, "ignored": 64.0 - trained}})
     item = item_of(run, "labels to learn from")
     assert item.status == status
     assert ("first in step 1" in item.says) == (status == "failed")
+
+
+def test_answers_alone_are_a_share_of_the_labels():
+    batch = {"input_ids": torch.ones(2, 8).long(), "labels": torch.full((2, 8), -100)}
+    batch["labels"][:, -2:] = 1
+    model = tiny_lora()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with one_thread(), ftlab.watch(model, optimizer) as watch:
+        for _ in range(2):
+            model(**batch).loss.backward()
+            optimizer.step()
+    item = item_of(watch.run, "labels to learn from")
+    assert (item.status, item.says) == ("passed", "25.0% of the labels are trained on")
 
 
 def test_nothing_trainable_is_named():

@@ -69,6 +69,15 @@ def test_a_layer_keeps_its_latest_measurement():
     assert "  1 of 2: layers.1.attention.q" in repr(SpectraView(run))
 
 
+def test_pairs_that_are_not_measured_are_left_out():
+    run = run_of([(1, 5, 0.4), (1, 1, 0.05)])
+    for row, layer in ((2, "layers.2"), (-5, "layers.3")):
+        meta = {"module": layer, "r": 8, "measured": False}
+        run.append(NameRecord(row, "adapters", layer, "adapter", layer, meta=meta))
+    assert len(spectra_of(run).pairs) == 2
+    assert "2 layers" in SpectraView(run).headline()
+
+
 def test_the_record_of_a_training_is_that_of_the_full_product():
     model = lora()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)

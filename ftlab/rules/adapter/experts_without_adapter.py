@@ -16,8 +16,8 @@ in two three-dimensional parameters; names of linear layers (`gate_proj`, `up_pr
 `down_proj`) do not match those. Reported when
 - the share is at least 0.5 (measured with 8 experts: Mixtral 0.94, Qwen3-MoE 0.89), and
 - an entry of `target_modules` names a feed-forward layer, or every linear layer of the
-  blocks carries an adapter, as after `"all-linear"`. An adapter on the attention alone
-  is a choice, and not reported.
+  blocks carries an adapter, and not all of them are the attention's. An adapter on the
+  attention alone is a choice, and not reported.
 By hand: `[(n, p.shape) for n, p in base.named_parameters() if p.ndim == 3]`.
 
 ## What to try
@@ -32,7 +32,8 @@ linear layer each, are found by target-without-match instead.
 ## Known myths
 "all-linear leaves fused experts out": measured on peft 0.21.2 and transformers 5.23
 with a Mixtral and a Qwen3-MoE, it becomes target_parameters for them, and for the
-router too. A GPT-OSS gets none (peft 0.17.0 and 0.21.2), and is reported.
+router too. A GPT-OSS gets none (peft 0.17.0 and 0.21.2): it looks like a list of the
+attention's layers, and is not reported.
 
 ## References
 - unslothai/unsloth#6936, #11014 (experts left frozen in silence)

@@ -53,7 +53,8 @@ def test_experts_must_be_most_of_the_blocks(share, found):
     common = {"count": 2, "names": ["x"]}
     linear = {"pattern": "h.#.q", "kind": "linear", "adapted": 2, "share": 1 - share}
     experts = {"pattern": "h.#.w", "kind": "experts", "adapted": 0, "share": share}
-    adapter = {"layers": 2, "asked": {"target_modules": {"q": 2}}}
+    asked = {"target_modules": {"q": 2, "squeeze": 2}}
+    adapter = {"layers": 2, "asked": asked}
     facts = {
         "adapters": {"default": adapter},
         "blocks": [linear | common, experts | common],

@@ -41,19 +41,27 @@ def truncated(
     Raises
     ------
     BadValueError
-        There is no pair that is in use, the batch has no loss, or a rank is no whole
-        number of 0 or more.
+        There is no pair that is in use, or several adapters are, the batch has no loss,
+        or a rank is no whole number from 0 to the adapter's r.
     """
-    wrong = [each for each in ranks if type(each) is not int or each < 0]
-    pairs = [pair for pair in lora_pairs(model) if _in_use(pair)]
+    used = [pair for pair in lora_pairs(model) if _in_use(pair)]
+    pairs = [pair for pair in used if not pair.reason and pair.parameters[0].dim() == 2]
     largest = max((int(pair.parameters[0].shape[0]) for pair in pairs), default=0)
-    if wrong or not pairs:
+    names = sorted({pair.adapter for pair in pairs})
+    wrong = [e for e in ranks if type(e) is not int or not 0 <= e <= largest]
+    what = ""
+    if not pairs:
         what = "no LoRA pair is in use: there is none, or all are merged or off"
-        what = f"ranks has {wrong[0]!r}" if wrong else what
-        msg = f"{what}; pass whole numbers of a LoRA in use: ranks=(1, 2, 4)."
+    elif len(names) > 1:
+        what = (
+            f"{' and '.join(names)} are active; set_adapter({names[0]!r}) chooses one"
+        )
+    elif wrong:
+        what = f"ranks has {wrong[0]!r}, and the adapter's r is {largest}"
+    if what:
+        msg = f"{what}; pass whole numbers up to its r: ranks=(1, 2, 4)."
         raise BadValueError(msg)
-    tried = {min(each, largest) for each in ranks}
-    chosen = sorted(tried | {0, largest}, reverse=True)
+    chosen = sorted({*ranks, 0, largest}, reverse=True)
     parts = [spectrum(*pair.parameters, 1.0) for pair in pairs]
     energy = float(sum((part.values**2).sum() for part in parts)) or 1.0
     found = []
@@ -70,8 +78,9 @@ def truncated(
             found.append(TruncatedRank(rank, loss, seconds, left / energy))
         by_layer = tuple(_by_layer(model, batch, pairs, parts, e) for e in SHARES)
         with without_adapters(model):
-            _, plain = _measured(model, batch)
-    return TruncatedRanks(tuple(found), plain, largest, by_layer)
+            without, plain = _measured(model, batch)
+    uncut = len(used) - len(pairs)
+    return TruncatedRanks(tuple(found), plain, largest, without, by_layer, uncut)
 
 
 def _by_layer(
@@ -103,7 +112,7 @@ def _in_use(pair: LoraPair) -> bool:
     layer = pair.layer
     merged = pair.adapter in layer.merged_adapters
     active = pair.adapter in layer.active_adapters and not layer.disable_adapters
-    return active and not merged and not pair.reason and pair.parameters[0].dim() == 2
+    return active and not merged
 
 
 @contextlib.contextmanager

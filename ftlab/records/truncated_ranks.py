@@ -73,15 +73,20 @@ class TruncatedRanks:
     ----------
     ranks
         Largest first.
-    plain
-        Seconds of a forward of the base alone, which is what a merged adapter takes.
+    plain, without
+        Seconds of a forward of the base alone, which is what a merged adapter takes,
+        and its loss: what else an adapter has trained is off there, too.
     rank
         r of the adapter, the largest of its layers.
     by_layer
         What ranks by layer would do, for several shares, the smallest first.
+    uncut
+        Number of pairs that stay as they are, as those of several experts in one.
     """
 
     ranks: tuple[TruncatedRank, ...]
     plain: float
     rank: int
+    without: float
     by_layer: tuple[RanksByLayer, ...] = ()
+    uncut: int = 0

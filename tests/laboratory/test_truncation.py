@@ -8,7 +8,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, llama, lora
+from ftlab.faults.builders.tiny import batches, fused_experts, llama, lora
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_anatomy import noisy
 
@@ -143,7 +143,8 @@ def test_nothing_is_left_behind_also_if_it_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "words"), [([-1], "ranks has -1"), ([2.5], "ranks has 2.5")]
+    ("ranks", "words"),
+    [([-1], "ranks has -1"), ([2.5], "ranks has 2.5"), ([9], "ranks has 9, .* r is 8")],
 )
 def test_what_is_no_rank_is_refused(ranks: Any, words: str) -> None:
     with pytest.raises(BadValueError, match=words):
@@ -156,3 +157,40 @@ def test_ranks_need_a_batch_and_a_lora_in_use() -> None:
     model = lora(llama())
     with model.disable_adapter(), pytest.raises(BadValueError, match="no LoRA pair"):
         ftlab.adapters(model, batches()[0], ranks=[1])
+
+
+def test_what_else_is_trained_counts_as_the_adapters() -> None:
+    model = noisy(lora(modules_to_save=["lm_head"]), 0.1)
+    optimizer = torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad], lr=1e-2
+    )
+    batch = batches()[0]
+    for _ in range(6):
+        model(**batch).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    view = ftlab.adapters(model, batch, ranks=(1,)).ranks
+    assert view is not None
+    model.eval()
+    with torch.no_grad(), model.disable_adapter():
+        without = float(model(**batch).loss)
+    assert view.ranks.without == pytest.approx(without, rel=1e-6)
+    assert view.ranks.ranks[-1].loss < without - 0.01
+    gained = without - view.ranks.ranks[0].loss
+    assert view.headline().endswith(f"of {gained:.3g}")
+
+
+def test_one_adapter_is_cut_at_a_time() -> None:
+    model = noisy(lora())
+    model.add_adapter("b", LoraConfig(r=4, target_modules=["q_proj"]))
+    model.base_model.set_adapter(["default", "b"])
+    with pytest.raises(BadValueError, match="b and default are active"):
+        ftlab.adapters(model, batches()[0], ranks=[1])
+
+
+def test_pairs_of_experts_stay_and_are_counted() -> None:
+    model = noisy(lora(fused_experts(), target_modules="all-linear"))
+    view = ftlab.adapters(model, batches()[0], ranks=[1]).ranks
+    assert view is not None
+    assert view.ranks.uncut > 0
+    assert "of experts cannot be cut" in repr(view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ftlab.views.style import SERIES, number
+from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class RanksView(View["TruncatedRanks"]):
     >>> from ftlab.views.adapters.ranks import RanksView
     >>> ranks = [(8, 1.0, 0.04), (2, 1.004, 0.03), (0, 2.0, 0.03)]
     >>> rows = [TruncatedRank(r, loss, s, 1.0) for r, loss, s in ranks]
-    >>> RanksView(TruncatedRanks(tuple(rows), 0.03, 8))
+    >>> RanksView(TruncatedRanks(tuple(rows), 0.03, 8, without=2.0))
     rank 2 of 8 keeps 99 % of what the adapter gains on this batch: loss 1 -> 1.004, \
 2 without it
       rank 8: loss 1, 40.0 ms
-      rank 2: loss 1, 30.0 ms
+      rank 2: loss 1.004, 30.0 ms
       rank 0: loss 2, 30.0 ms
-      the base alone, as merged: 30.0 ms
+      without the adapter, or merged: 30.0 ms
     """
 
     title = "Ranks"
@@ -53,20 +53,22 @@ class RanksView(View["TruncatedRanks"]):
     @property
     def enough(self) -> TruncatedRank | None:
         """The smallest rank that keeps 99 % of what the adapter gains on the batch."""
-        whole, none = self.ranks.ranks[0], self.ranks.ranks[-1]
-        gained = none.loss - whole.loss
-        if not gained > 0:
+        if not self._gained > 0:
             return None
-        close = [e for e in self.ranks.ranks if e.loss - whole.loss <= CLOSE * gained]
+        most = self.ranks.ranks[0].loss + CLOSE * self._gained
+        close = [each for each in self.ranks.ranks if each.loss <= most]
         return min(close, key=lambda each: each.rank)
+
+    @property
+    def _gained(self) -> float:
+        return self.ranks.without - self.ranks.ranks[0].loss
 
     @property
     def by_layer(self) -> RanksByLayer | None:
         """Ranks by layer that keep 99 % of what the adapter gains on the batch."""
-        whole, none = self.ranks.ranks[0], self.ranks.ranks[-1]
-        allowed = CLOSE * (none.loss - whole.loss)
-        close = (e for e in self.ranks.by_layer if e.loss - whole.loss <= allowed)
-        return next(close, None) if allowed > 0 else None
+        most = self.ranks.ranks[0].loss + CLOSE * self._gained
+        close = (each for each in self.ranks.by_layer if each.loss <= most)
+        return next(close, None) if self._gained > 0 else None
 
     @property
     def patterns(self) -> dict[str, dict[str, float]]:
@@ -86,23 +88,23 @@ class RanksView(View["TruncatedRanks"]):
 
     def headline(self) -> str:
         """Say which rank would do."""
-        whole, none, enough = self.ranks.ranks[0], self.ranks.ranks[-1], self.enough
+        whole, without, enough = self.ranks.ranks[0], self.ranks.without, self.enough
         if enough is None:
             return (
                 f"on this batch the adapter gains nothing: loss {whole.loss:.5g}, "
-                f"{none.loss:.5g} without it"
+                f"{without:.5g} without it"
             )
         if enough.rank == self.ranks.rank:
             tried = next(e for e in self.ranks.ranks if e.rank < enough.rank)
             return (
                 f"no smaller rank tried keeps 99 % of what the adapter gains on this "
                 f"batch: rank {tried.rank} loses {number(tried.loss - whole.loss)} of "
-                f"{number(none.loss - whole.loss)}"
+                f"{number(self._gained)}"
             )
         return (
             f"rank {enough.rank} of {self.ranks.rank} keeps 99 % of what the adapter "
             f"gains on this batch: loss {whole.loss:.5g} -> {enough.loss:.5g}, "
-            f"{none.loss:.5g} without it"
+            f"{without:.5g} without it"
         )
 
     def _stamp(self) -> Hashable:
@@ -121,10 +123,12 @@ class RanksView(View["TruncatedRanks"]):
     def _text(self, summary: TruncatedRanks) -> str:
         lines = [self.headline()]
         lines += [
-            f"rank {e.rank}: loss {number(e.loss)}, {1e3 * e.seconds:.1f} ms"
+            f"rank {e.rank}: loss {e.loss:.5g}, {1e3 * e.seconds:.1f} ms"
             for e in summary.ranks
         ]
-        lines.append(f"the base alone, as merged: {1e3 * summary.plain:.1f} ms")
+        lines.append(f"without the adapter, or merged: {1e3 * summary.plain:.1f} ms")
+        if summary.uncut:
+            lines.append(f"{count(summary.uncut, 'pair')} of experts cannot be cut")
         return "\n  ".join([*lines, *self.suggestion()])
 
     def suggestion(self) -> list[str]:
@@ -132,6 +136,8 @@ class RanksView(View["TruncatedRanks"]):
         found = self.by_layer
         if found is None:
             return []
+        if all(each.enough == each.rank for each in found.layers):
+            return ["by layer: there is no rank to spare anywhere; more may help"]
         less = [each for each in found.layers if each.enough < each.rank]
         full = [each for each in found.layers if each.enough == each.rank]
         left = sum(each.enough for each in found.layers)
@@ -167,7 +173,7 @@ class RanksView(View["TruncatedRanks"]):
             1e3 * summary.plain,
             color=SERIES[2],
             ls="--",
-            label="the base alone, as merged",
+            label="without it, or merged",
         )
         right.set_ylim(bottom=0)
         right.legend(fontsize=7)

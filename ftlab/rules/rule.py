@@ -69,8 +69,14 @@ def needs_column(column: str, what: str, record: str, table: str = "tensors") ->
 
 def needs_if_recorded(column: str, what: str, record: str, table: str) -> Need:
     """Need a column that few runs have: a rule is left out of those without it."""
-    need = needs_column(column, what, record, table)
-    return replace(need, absent=lambda run: not need.present(run))
+    return if_recorded(needs_column(column, what, record, table))
+
+
+def if_recorded(need: Need) -> Need:
+    """Leave a rule out of runs that have steps and lack this."""
+    return replace(
+        need, absent=lambda run: run.last_step >= 0 and not need.present(run)
+    )
 
 
 def needs_step_values(column: str, what: str, record: str) -> Need:

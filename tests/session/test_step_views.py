@@ -120,4 +120,5 @@ def test_a_trainers_schedule_and_clipping_are_seen_and_no_scaler(tmp_path):
     assert "active in 8 of 8 steps (100 %)" in watch.clipping.headline()
     assert watch.scaler.headline() == ""
     lines = watch.dashboard.details.lines()
-    assert list(lines) == ["schedule", "clipping", "updates", "moments", "logits"]
+    names = ["schedule", "clipping", "updates", "moments", "logits", "spectra"]
+    assert list(lines) == names

@@ -33,26 +33,21 @@ def next_token(logits: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Te
 
 
 def talking(
-    loss_of: LossOf | None = None,
+    loss_of: LossOf,
     *,
     lr: float = 1e-2,
     before: int = 60,
     knows: Literal["conversations", "texts"] = "conversations",
-    spoken: Callable[[Any], Any] = list,
     **named: Any,
 ) -> Case:
     """Make the case of a LoRA that is trained on conversations, and is asked prompts.
 
     Parameters
     ----------
-    loss_of
-        By default that of the next token.
     before
         Steps that the whole base is trained rightly at first.
     knows
         What on: the conversations, or texts without turns and without an end.
-    spoken
-        Makes of the conversations what is trained.
     named
         Special tokens that differ: ``pad_token="</turn>"``.
     """
@@ -66,12 +61,12 @@ def talking(
         next_token(base(**batch).logits, batch).backward()
         first.step()
         first.zero_grad()
-    rows = padded(made, spoken(talks))
+    rows = padded(made, talks)
     model = lora(base, modules_to_save=["lm_head"])  # it has new words to say
     optimizer = adamw(model, lr)
 
     def loss(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        return (loss_of or next_token)(model(**batch).logits, batch)
+        return loss_of(model(**batch).logits, batch)
 
     return Case(
         model,

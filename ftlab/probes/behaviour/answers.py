@@ -5,6 +5,7 @@ modes and buffers are put back, and neither a watch nor a debugger hears the for
 """
 
 import contextlib
+import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -24,6 +25,8 @@ from ftlab.records.attributes import attribute_of
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 
+ROWS = 8
+"""Rows of a batch whose repetition is counted."""
 GRAM = 4
 """Tokens in a row that count as repeated where they come again."""
 
@@ -56,10 +59,19 @@ class Answers(Probe):
         self.schedule = Seldom(interval)
         self._tokenizer: Any = None
         self._plain: list[dict[str, Any]] | None = None
+        self._trained: float | None = None
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the run's tokenizer; what the base answers is asked anew."""
         self._tokenizer, self._plain = subject.tokenizer, None
+        return ()
+
+    def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
+        """See how much the rows repeat themselves that are trained in this step."""
+        rows = inputs.get("labels", inputs.get("input_ids"))
+        if isinstance(rows, torch.Tensor) and rows.dim() == 2:
+            trained = ([e for e in row if e >= 0] for row in rows[:ROWS].tolist())
+            self._trained = statistics.median(map(repetition, trained))
         return ()
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
@@ -85,7 +97,7 @@ class Answers(Probe):
         for answer, prompt in zip(answers, self._prompts, strict=True):
             answer["prompt"] = _last_words(prompt)
         seconds = time.perf_counter() - began
-        detail = {"answers": answers, "seconds": seconds}
+        detail = {"answers": answers, "seconds": seconds, "trained": self._trained}
         says = f"{len(answers)} prompts answered in {seconds:.2f} s"
         return [_told(Event("answers", moment.step, time.time(), says, detail))]
 

@@ -1,4 +1,4 @@
-"""The rule ADP059, adapters-cancel.
+"""The rule ADP062, adapters-cancel.
 
 ## What it does
 Finds adapters that are active together and undo each other: the sum of their updates is
@@ -50,7 +50,7 @@ LATEST = 2
 class AdaptersCancel(Rule):
     """Finds active adapters that undo each other."""
 
-    code = "ADP059"
+    code = "ADP062"
     name = "adapters-cancel"
     since = "0.3.0"
     status = "preview"

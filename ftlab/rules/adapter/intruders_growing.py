@@ -1,4 +1,4 @@
-"""The rule ADP060, intruders-growing.
+"""The rule ADP063, intruders-growing.
 
 ## What it does
 Finds adapters that replace the base's largest directions by their own.
@@ -52,7 +52,7 @@ HALF = 5.0
 class IntrudersGrowing(Rule):
     """Finds adapters that put their directions in the place of the base's."""
 
-    code = "ADP060"
+    code = "ADP063"
     name = "intruders-growing"
     since = "0.3.0"
     status = "preview"

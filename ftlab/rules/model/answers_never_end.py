@@ -79,7 +79,7 @@ class AnswersNeverEnd(Rule):
     name = "answers-never-end"
     since = "0.3.0"
     status = "preview"
-    caused_by = ("DAT020",)
+    caused_by = ("DAT020", "MOD028")
     requires = (needs_answers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

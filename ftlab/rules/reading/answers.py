@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Need, if_recorded
 from ftlab.runlog.run import Run
 
 LATEST = 2
@@ -15,10 +15,11 @@ LATEST = 2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All answers of one step."""
+    """All answers of one step, and the repetition of the rows that it trains."""
 
     step: int
     answers: Sequence[Mapping[str, Any]]
+    trained: float | None
 
     def all_of(self, name: str) -> list[float]:
         """Return what is known of a measure, NaN where it is not."""
@@ -34,7 +35,10 @@ class Asked:
 def asked(run: Run) -> list[Asked]:
     """Return all times that a run's prompts were answered."""
     events = (each for each in run.events if each.kind == "answers")
-    return [Asked(each.step, each.detail["answers"]) for each in events]
+    return [
+        Asked(each.step, each.detail["answers"], each.detail.get("trained"))
+        for each in events
+    ]
 
 
 def length_of_a_row(run: Run) -> float:
@@ -52,13 +56,10 @@ def length_of_a_row(run: Run) -> float:
     return float("nan")
 
 
-def _none(run: Run) -> bool:
-    return not any(each.kind == "answers" for each in run.events)
-
-
-needs_answers = Need(
-    "what the model answers to fixed prompts while it is trained",
-    "ftlab.watch(..., prompts=[...])",
-    lambda run: not _none(run),
-    absent=_none,  # who asks no prompts is not told that none were asked
+needs_answers = if_recorded(  # who asks no prompts is not told that none were asked
+    Need(
+        "what the model answers to fixed prompts while it is trained",
+        "ftlab.watch(..., prompts=[...])",
+        lambda run: any(each.kind == "answers" for each in run.events),
+    )
 )

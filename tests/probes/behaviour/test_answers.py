@@ -10,6 +10,7 @@ import peft
 import pytest
 import torch
 import transformers
+from accelerate.state import AcceleratorState
 
 import ftlab
 from ftlab.faults.builders.blocks import four_bit
@@ -164,6 +165,19 @@ def test_the_budget_makes_them_rarer_and_their_cost_is_told() -> None:
     assert watch.run.meta["measured"]["answers"]["ms"] > 0
 
 
+def test_the_repetition_of_what_is_trained_is_kept() -> None:
+    words = tokenizer()
+    model = adapted()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    labels = torch.tensor([[-100, -100] + [7] * 12, [-100] * 6 + list(range(20, 28))])
+    asked = {"prompts": [PROMPT], "tokenizer": words, "budget": None}
+    with ftlab.watch(model, optimizer, **asked) as watch:
+        model(input_ids=labels.clamp(min=1), labels=labels).loss.backward()
+        optimizer.step()
+    (event,) = [each for each in watch.run.events if each.kind == "answers"]
+    assert event.detail["trained"] == pytest.approx((8 / 9 + 0) / 2)
+
+
 def test_a_base_that_is_trained_too_is_asked_again() -> None:
     words = tokenizer()
     model = adapted()
@@ -238,6 +252,7 @@ def test_training_in_mixed_precision_is_bit_equal(when: str) -> None:
     words = tokenizer()
     ends = []
     for asks in (False, True):
+        AcceleratorState._reset_state(reset_partial_state=True)
         accelerator = accelerate.Accelerator(mixed_precision="bf16", cpu=True)
         model = adapted()
         optimizer = torch.optim.AdamW(
@@ -262,5 +277,6 @@ def test_training_in_mixed_precision_is_bit_equal(when: str) -> None:
                 optimizer.zero_grad()
                 losses.append(loss.item())
         ends.append(losses)
+        AcceleratorState._reset_state(reset_partial_state=True)
     assert ends[0] == ends[1]
     assert len(set(ends[0])) == 4

@@ -1,4 +1,4 @@
-"""ADP059: active adapters whose sum is small."""
+"""ADP062: active adapters whose sum is small."""
 
 import math
 

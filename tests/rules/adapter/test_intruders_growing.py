@@ -1,4 +1,4 @@
-"""ADP060: directions that the base has not."""
+"""ADP063: directions that the base has not."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,9 @@ from ftlab.rules.model.answers_never_end import AnswersNeverEnd
 from tests.runs import RunBuilder, healthy_lora
 
 
-def asked(builder, step, end, *, ended=False, repetition=0.0, plain=0.0, limit=32):
+def asked(
+    builder, step, end, *, ended=False, repetition=0.0, plain=0.0, limit=32, trained=0.0
+):
     answer = {
         "prompt": "who?",
         "text": "nobody",
@@ -19,7 +21,7 @@ def asked(builder, step, end, *, ended=False, repetition=0.0, plain=0.0, limit=3
         "repetition": repetition,
         "plain_repetition": plain,
     }
-    detail = {"answers": [answer, answer], "seconds": 0.1}
+    detail = {"answers": [answer, answer], "seconds": 0.1, "trained": trained}
     builder.run.append(Event("answers", step, 0.0, "", detail))
 
 

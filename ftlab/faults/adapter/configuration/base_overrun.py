@@ -44,7 +44,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "base-overrun",
     "the model has forgotten what it could do before",
-    code="ADP060",
+    code="ADP063",
     places=("module *_proj",),
     builder=build,
     steps=49,

@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "negative-left-beside",
     "an adapter with two parts answers like the base",
-    code="ADP059",
+    code="ADP062",
     places=("config active_adapters",),
     builder=build,
     steps=6,

@@ -96,7 +96,13 @@ def compare(
     >>> [each.place for each in ftlab.compare(one, other).different]
     ['layers.1.attention.q']
     """
-    if _is_run(a) and _is_run(b):
+    if _is_run(a) or _is_run(b):
+        if not (_is_run(a) and _is_run(b)) or adapters is not None or batch is not None:
+            msg = (
+                "a run is compared with a run alone, by what was recorded: "
+                "compare(run, other_run), without adapters= and batch=."
+            )
+            raise BadValueError(msg)
         return RunComparisonView(*(_opened(each) for each in (a, b)))
     names = _names(adapters)
     if b is None and not names[0]:

@@ -243,3 +243,6 @@ def test_runs_are_compared_step_by_step(tmp_path: Path) -> None:
     found = ftlab.compare(ftlab.open_run(folders[0]), folders[2])
     assert found.step == 0
     assert "learning rate" in repr(found)
+    for wrong in ({"b": lora()}, {"b": folders[1], "batch": batches()[0]}):
+        with pytest.raises(BadValueError, match="compared with a run alone"):
+            ftlab.compare(folders[0], **wrong)

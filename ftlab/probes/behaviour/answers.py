@@ -60,6 +60,7 @@ class Answers(Probe):
         self._tokenizer: Any = None
         self._plain: list[dict[str, Any]] | None = None
         self._trained: float | None = None
+        self._refused = False
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the run's tokenizer; what the base answers is asked anew."""
@@ -89,17 +90,37 @@ class Answers(Probe):
             says = f"prompts are not answered: {type(model).__name__} has no generate()"
             return [_told(Event("note", moment.step, time.time(), says))]
         began = time.perf_counter()
+        given, refused = self._given()
         with _asked(model):
-            given = [self._ids(prompt) for prompt in self._prompts]
-            asked = [self._answer(model, each) for each in given]
+            asked = [self._answer(model, ids) for ids in given.values()]
             answers = [answer for answer, _ in asked]
-            self._beside_the_base(model, given, asked)
-        for answer, prompt in zip(answers, self._prompts, strict=True):
-            answer["prompt"] = _last_words(prompt)
+            self._beside_the_base(model, [*given.values()], asked)
+        for answer, at in zip(answers, given, strict=True):
+            answer["prompt"] = _last_words(self._prompts[at])
         seconds = time.perf_counter() - began
         detail = {"answers": answers, "seconds": seconds, "trained": self._trained}
         says = f"{len(answers)} prompts answered in {seconds:.2f} s"
-        return [_told(Event("answers", moment.step, time.time(), says, detail))]
+        told = [Event("answers", moment.step, time.time(), says, detail)]
+        if refused and not self._refused:
+            said = f"prompts are not answered: {refused}"
+            told = [Event("note", moment.step, time.time(), said), *told * bool(given)]
+            self._refused = True
+        self.rests = not given
+        return [_told(each) for each in told]
+
+    def _given(self) -> tuple[dict[int, list[int]], str]:
+        """Return the ids of the prompts that have some, and why another has none."""
+        given, refused = {}, ""
+        for at, prompt in enumerate(self._prompts):
+            try:
+                ids = self._ids(prompt)
+                if not ids:
+                    refused = f"prompt {at} has no token; begin it with one, as BOS is"
+                else:
+                    given[at] = ids
+            except Exception as error:  # noqa: BLE001  a tokenizer's own; told
+                refused = f"prompt {at}: {type(error).__name__}: {str(error)[:160]}"
+        return given, refused
 
     def _beside_the_base(
         self, model: Any, given: Sequence[Sequence[int]], asked: Sequence[_Answer]
@@ -131,7 +152,7 @@ class Answers(Probe):
         ends, logs = _ends_of(model), said(model, given, new)
         answer = {
             "text": self._tokenizer.decode(new),
-            "pieces": [self._tokenizer.decode([each]) for each in new],
+            "pieces": pieces(self._tokenizer, new),
             "tokens": new,
             "limit": self._tokens,
             "ended": bool(new) and new[-1] in ends,
@@ -175,6 +196,17 @@ def _asked(model: torch.nn.Module) -> Iterator[None]:
             if config is not None:
                 vars(config).clear()
                 vars(config).update(before)
+
+
+def pieces(tokenizer: Any, tokens: Sequence[int]) -> list[str]:
+    """Return what each token adds to a text, its spaces included."""
+    found, text = [], ""
+    for at in range(len(tokens)):
+        longer = tokenizer.decode(tokens[: at + 1])
+        fits = longer.startswith(text)
+        found.append(longer[len(text) :] if fits else tokenizer.decode(tokens[at]))
+        text = longer
+    return found
 
 
 def _last_words(prompt: Prompt) -> str:

@@ -184,7 +184,7 @@ def _draw_bands(axis: Axes, summary: Spectra) -> None:
     for index, part in enumerate(parts):
         first = 1 if index == 0 else bounds[index] + 1
         last = [*summary.cuts, int(summary.ranks.max())][index]
-        label = f"{first}" if first == last else f"{first}-{last}"
+        label = _nth(last) if first == last else f"{_nth(first)} to {_nth(last)}"
         below = np.sum(parts[:index], axis=0) if index else np.zeros(len(part))
         axis.fill_between(
             summary.steps,
@@ -200,4 +200,10 @@ def _draw_bands(axis: Axes, summary: Spectra) -> None:
     axis.set_xlabel("step", fontsize=8)
     axis.tick_params(labelsize=7)
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axis.legend(fontsize=7, title="directions", title_fontsize=7, loc="lower right")
+    axis.legend(fontsize=7, title="direction", title_fontsize=7, loc="lower right")
+
+
+def _nth(place: int) -> str:
+    """Write 1st, 2nd, 3rd and so on."""
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    return f"{place}{'th' if 10 < place % 100 < 14 else ends.get(place % 10, 'th')}"

@@ -76,7 +76,7 @@ class AnswersView(View["tuple[Answer, ...]"]):
     >>> from ftlab.runlog.run import Run
     >>> from ftlab.views.steps.answers import AnswersView
     >>> run = Run()
-    >>> said = {"prompt": "hello", "text": "you", "tokens": [5], "ended": True}
+    >>> said = {"prompt": "hello", "text": "you", "tokens": [5, 2], "ended": True}
     >>> detail = {"answers": [{**said, "repetition": 0.0}], "seconds": 0.1}
     >>> run.append(Event("answers", 20, 0.0, "", detail))
     >>> AnswersView(run)
@@ -151,19 +151,23 @@ class AnswersView(View["tuple[Answer, ...]"]):
             _write(lower, 0.0, top - 0.25 / len(latest), _short(each.prompt), "0.4")
             _write_answer(lower, top - 0.7 / len(latest), each)
 
+    def _notes(self) -> list[str]:
+        """Say why prompts were not answered."""
+        notes = (each.message for each in self._run.events if each.kind == "note")
+        return [f"  {said}" for said in notes if said.startswith("prompts are not")]
+
     def _text(self, summary: tuple[Answer, ...]) -> str:
-        lines = [f"{self.title}: {_headline(summary)}"]
+        lines = [f"{self.title}: {_headline(summary)}", *self._notes()]
         for each in _latest(summary):
             lines += [f"  {_short(each.prompt)}", f"    > {_short(each.text)}"]
             if each.parted >= 0:
-                lines.append(
-                    f"    without the adapter, from token {each.parted} on: "
-                    f"{_short(each.plain)}"
-                )
+                same = f" ({each.parted} tokens are the same)" if each.parted else ""
+                lines.append(f"    without the adapter{same}: {_short(each.plain)}")
             if each.by_token:
                 piece, most = max(each.by_token, key=lambda pair: pair[1])
                 lines.append(
-                    f"    furthest from it at {_short(piece)!r}: {number(most)} nats"
+                    f"    furthest from the model without it at {_short(piece)!r}: "
+                    f"{number(most)} nats"
                 )
         return "\n".join(lines)
 
@@ -245,6 +249,8 @@ def _headline(summary: tuple[Answer, ...]) -> str:
     how = f"{ended} of {len(latest)} ended by themselves"
     if ended in (0, len(latest)):
         how = ("all" if ended else "none") + " ended by themselves"
+    empty = sum(each.ended and each.tokens == 1 for each in latest)
+    how += f", {empty} at once, without a word" if empty else ""
     looping = sum(each.repetition > 0.5 for each in latest)
     more = f", {looping} mostly repeat themselves" if looping else ""
     return (

@@ -15,7 +15,7 @@ from accelerate.state import AcceleratorState
 import ftlab
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.chats import sized, tokenizer
-from ftlab.probes.behaviour.answers import repetition
+from ftlab.probes.behaviour.answers import pieces, repetition
 from ftlab.records.errors import BadValueError
 
 PROMPT = "where do boats carry bread"
@@ -101,7 +101,7 @@ def test_divergence_and_end_are_those_of_plain_forwards() -> None:
     assert "".join(answer["pieces"]).split() == answer["text"].split()
     (said,) = watch.samples.summary
     assert said.nats == pytest.approx(float(nats.mean()), rel=1e-3)
-    assert "furthest from it at" in repr(watch.samples)
+    assert "furthest from the model without it at" in repr(watch.samples)
     assert "1 prompt at 1 step" in watch.dashboard.details.lines()["samples"]
 
 
@@ -216,6 +216,35 @@ def test_a_full_fine_tune_has_no_answers_without_its_adapter() -> None:
 def test_what_repeats_itself_is_told() -> None:
     assert repetition([1, 2, 3, 4] * 3) == pytest.approx(5 / 9)
     assert repetition([1, 2]) == 0
+
+
+def test_a_prompt_that_cannot_be_asked_leaves_the_others_be() -> None:
+    words = tokenizer()
+    words.chat_template = None
+    model = adapted()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    prompts = [CHAT[:1], PROMPT, ""]
+    asked = {"tokenizer": words, "budget": None, "prompt_interval": 1}
+    batch = rows(tokenizer())
+    with ftlab.watch(model, optimizer, prompts=prompts, **asked) as watch:
+        for _ in range(3):
+            model(**batch).loss.backward()
+            optimizer.step()
+    assert watch.samples.table().prompt.tolist() == [PROMPT] * 3
+    said = [line for line in repr(watch.samples).splitlines() if "not ans" in line]
+    assert len(said) == 1
+    assert "prompt 2 has no token; begin it with one, as BOS is" in said[0]
+    with ftlab.watch(model, optimizer, prompts=prompts[:1], **asked) as watch:
+        model(**batch).loss.backward()
+        optimizer.step()
+    assert "prompt 0: ValueError: Cannot use chat template" in repr(watch.samples)
+
+
+def test_pieces_keep_their_spaces() -> None:
+    words = tokenizer()
+    ids = words("to towns that never sleep")["input_ids"]
+    assert "".join(pieces(words, ids)) == words.decode(ids)
+    assert " towns" in pieces(words, ids)
 
 
 def test_a_model_that_does_not_generate_is_noted_once() -> None:

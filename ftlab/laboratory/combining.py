@@ -35,7 +35,7 @@ def combined(
     given = dict(weights) if isinstance(weights, Mapping) else {}
     numbers = all(isinstance(w, int | float) and w - w == 0 for w in given.values())
     mixable = hasattr(model, "add_weighted_adapter") and given.keys() <= there.keys()
-    if not given or not numbers or not mixable:
+    if not any(given.values()) or not numbers or not mixable:
         msg = (
             f"combine={weights!r}, of LoRA adapters {sorted(there)} in a "
             f"{type(model).__name__}; pass weights: combine={{'a': 0.7, 'b': 0.3}}."

@@ -93,7 +93,18 @@ def adapters(
     """
     chosen = model_of(model, "model")
     given = None if batch is None else on_device(batch_of(batch), chosen)
-    found = anatomy(chosen, given, _count(directions))
+    count = _count(directions)
+    try:
+        found = anatomy(chosen, given, count)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        if given is None or isinstance(error, BadValueError):
+            raise
+        said = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+        msg = (
+            f"{type(chosen).__name__} cannot be called with this batch ({said}); pass "
+            "what its forward takes: adapters(model, next(iter(loader)))."
+        )
+        raise BadValueError(msg) from error
     bits = _in_few_bits(chosen, original)
     if not found.layers and not bits:
         msg = (

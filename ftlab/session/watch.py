@@ -351,7 +351,9 @@ def _asking(
         raise BadValueError(msg)
     if not prompts:
         return ()
-    every(interval)
+    if type(interval) is not int or interval < 1:
+        msg = f"prompt_interval={interval!r}: it is a number of steps, 1 or more."
+        raise BadValueError(msg)
     if tokenizer is None and not is_trainer(target):
         msg = "prompts= needs a tokenizer: watch(model, optimizer, tokenizer=...)."
         raise BadValueError(msg)

@@ -216,3 +216,13 @@ def test_alpha_and_r_are_told_as_the_factor_that_they_make() -> None:
     config = LoraConfig(r=4, lora_alpha=6, use_rslora=True, target_modules=["q_proj"])
     said = repr(ftlab.adapters(get_peft_model(llama(), config)))
     assert "multiplied by 3 (alpha / sqrt(r); alpha / r would make it 1.5)" in said
+
+
+def test_a_batch_that_the_model_does_not_take_is_refused() -> None:
+    model = noisy(lora())
+    with pytest.raises(BadValueError, match="cannot be called with this batch"):
+        ftlab.adapters(model, {"foo": torch.ones(2)})
+    ids = torch.full((1, 4), 10**6)
+    with pytest.raises(BadValueError, match="IndexError"):
+        ftlab.adapters(model, {"input_ids": ids})
+    assert model.training

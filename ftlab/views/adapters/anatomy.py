@@ -149,9 +149,12 @@ class AdapterView(View["AdapterAnatomy"]):
         ]
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (layers, measured, kind) in zip(axes, panels, strict=True):
+            most, words = 0.0, share_words
             if kind == "rank":
-                values = [each.rank_of(SHARE) / max(each.rank, 1) for each in layers]
-                title = f"directions that carry {SHARE:.0%} of the update, of r"
+                values = [float(each.rank_of(SHARE)) for each in layers]
+                most = float(max(each.rank for each in layers))
+                title = f"directions that carry {SHARE:.0%} of the update, r {most:.0f}"
+                words = "{:.0f}".format
             elif measured:
                 values = [each.effect for each in layers]
                 title = "what a layer returns is moved by"
@@ -162,8 +165,10 @@ class AdapterView(View["AdapterAnatomy"]):
                 if not measured:
                     values = [each.norm for each in layers]
                     title = "norm of the adapter's parameters"
-            words = share_words if measured else number
-            draw_heat(axis, [e.place for e in layers], values, title, words=words)
+            if not measured:
+                words = number
+            places = [each.place for each in layers]
+            draw_heat(axis, places, values, title, words=words, most=most)
 
 
 def _lines(anatomy: AdapterAnatomy) -> list[str]:

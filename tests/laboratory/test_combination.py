@@ -183,7 +183,7 @@ def test_bad_values_are_refused() -> None:
     model = two()
     given: list[tuple[Any, Any, dict[str, Any], str]] = [
         (model, {}, {}, "combine={}"),
-        (model, {"a": 0.0, "b": 0}, {}, "combine="),
+        (model, {"default": 0.0, "more": 0}, {}, "combine="),
         (model, ["default"], {}, "combine="),
         (model, {"default": 0.5, "mor": 0.5}, {}, "LoRA adapters .'default', 'more'"),
         (model, {"default": "1"}, {}, "combine="),

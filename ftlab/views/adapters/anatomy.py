@@ -13,7 +13,7 @@ from ftlab.views.style import count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -75,9 +75,6 @@ class AdapterView(View["AdapterAnatomy"]):
     def headline(self) -> str:
         """Say in one line what there is."""
         return repr(self).split("\n")[0].removeprefix("Adapters: ")
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> AdapterAnatomy:
         return self.anatomy

@@ -10,8 +10,6 @@ from ftlab.views.style import SERIES, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -50,9 +48,6 @@ class CombinationView(View["Combinations"]):
             said += f"; {best.kind}, the next, is off by {share_words(best.relative)}"
             said += _lost_words(best)
         return said
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> Combinations:
         return self.combinations

@@ -13,7 +13,7 @@ from ftlab.views.style import count, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -80,9 +80,6 @@ class ComparisonView(View["AdapterComparison"]):
     def headline(self) -> str:
         """Say in one line how far they are apart."""
         return str(harmless(next(self._lines())))
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> AdapterComparison:
         return self.comparison

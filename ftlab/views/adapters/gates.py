@@ -14,7 +14,7 @@ from ftlab.views.style import number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -73,9 +73,6 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             verb = "to"
         more = len(runs) - RUNS
         return f"{kinds}: {', '.join(said)}" + (f" and {more} more" if more > 0 else "")
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> tuple[AdapterGates, ...]:
         return self.gates

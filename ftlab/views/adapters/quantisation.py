@@ -13,7 +13,7 @@ from ftlab.views.style import SERIES, count, number, size
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -57,9 +57,6 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
     def headline(self) -> str:
         """Say in one line what is in few bits."""
         return _lines(self.layers)[0]
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> tuple[QuantisedLayer, ...]:
         return self.layers

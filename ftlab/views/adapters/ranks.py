@@ -8,8 +8,6 @@ from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -106,9 +104,6 @@ class RanksView(View["TruncatedRanks"]):
             f"gains on this batch: loss {whole.loss:.5g} -> {enough.loss:.5g}, "
             f"{without:.5g} without it"
         )
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> TruncatedRanks:
         return self.ranks

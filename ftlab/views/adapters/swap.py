@@ -71,9 +71,6 @@ class SwapView(View["Swapped"]):
         answers = count(sum(each.checks for each in one.swaps), "answer")
         return said + f"{answers}, all as they must be, bit for bit"
 
-    def _stamp(self) -> Hashable:
-        return 0
-
     def _summarise(self) -> Swapped:
         return self.swapped
 

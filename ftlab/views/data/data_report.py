@@ -11,8 +11,6 @@ from ftlab.views.data.data_words import data_words, found_words
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -72,9 +70,6 @@ class DataView(View[DataScan]):
     def headline(self) -> str:
         """Return how many rows there are, and what was found, in one line."""
         return f"{self._scan.rows:,} rows, {found_words(self._scan)}"
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> DataScan:
         return self._scan

@@ -12,7 +12,7 @@ from ftlab.views.style import SEVERITY, count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -65,9 +65,6 @@ class DifferenceView(View["Differences"]):
     def headline(self) -> str:
         """Say in one line where they part."""
         return str(harmless(sentences(self.differences)[0]))
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> Differences:
         return self.differences

@@ -16,8 +16,6 @@ from ftlab.views.style import SEVERITY
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -123,9 +121,6 @@ class ProofView(View[tuple[Outcome, ...]], Sequence[Outcome]):
             msg = f"There is no experiment {index!r}; {near(index, names)}."
             raise UnknownNameError(msg)
         return found
-
-    def _stamp(self) -> Hashable:
-        return 0  # a proof never changes
 
     def _summarise(self) -> tuple[Outcome, ...]:
         return tuple(sorted(self._outcomes, key=lambda each: ORDER.index(each.state)))

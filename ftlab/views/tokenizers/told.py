@@ -14,8 +14,6 @@ from ftlab.views.style import SEVERITY
 from ftlab.views.view import View, widget_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from matplotlib.figure import Figure, SubFigure
 
 WIDTH, DRAWN_WIDTH = 104, 100
@@ -46,9 +44,6 @@ class Told:
 
 class ToldView(View[Told]):
     """A view that is words; those who derive from it make `Told` of what they show."""
-
-    def _stamp(self) -> Hashable:
-        return 0  # what is shown never changes
 
     def _text(self, summary: Told) -> str:
         return "\n".join([printable(summary.head), *_written(summary, WIDTH)])

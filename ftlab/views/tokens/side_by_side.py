@@ -18,7 +18,7 @@ from ftlab.views.tokens.tokens_summary import TokenSummary, plain, summarise_tok
 from ftlab.views.view import View, widget_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -99,9 +99,6 @@ class SideBySideView(View[SideBySide]):
             named = (named[0], as_opening(named[1], named[0]), *named[2:])
         self._batch = TokenBatch(named, pieces, special or {}, remarks)
         self._serving = serving
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> SideBySide:
         summary = summarise_tokens(self._batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from ftlab.views.tokens.token_figure import SHOWN, draw_tokens
@@ -51,9 +50,6 @@ class TokenView(View[TokenSummary]):
     def __init__(self, batch: TokenBatch) -> None:
         super().__init__()
         self._batch = batch
-
-    def _stamp(self) -> Hashable:
-        return 0
 
     def _summarise(self) -> TokenSummary:
         return summarise_tokens(self._batch)

@@ -153,7 +153,7 @@ def test_the_picture_shows_the_active_adapter() -> None:
         if ".c." in name:
             parameter.data.normal_(0, 9)
     view = ftlab.adapters(model, batches()[0])
-    ranks = [e.rank_of(0.9) / e.rank for e in view.anatomy.layers if e.adapter != "c"]
+    ranks = [e.rank_of(0.9) for e in view.anatomy.layers if e.adapter != "c"]
     shown = view.figure().axes[1].images[0].get_array()
     assert float(np.max(shown)) == pytest.approx(max(ranks))
 

@@ -86,7 +86,13 @@ class RunViews:
 
     @property
     def samples(self) -> AnswersView:
-        """What the model answered to the prompts of ``watch(..., prompts=[...])``."""
+        """What the model answered to the prompts of ``watch(..., prompts=[...])``.
+
+        Greedy, by its own generation config. In ``table()``, ``parted`` is the first
+        token that is another one without the adapter (-1: none), ``end`` the largest
+        probability of an end in the answer, ``nats`` the mean KL divergence from the
+        model without the adapter.
+        """
         self._bring_up_to_date()
         return self.dashboard.samples
 

@@ -80,33 +80,38 @@ class Answers(Probe):
 
         At step 0 nothing has been trained yet.
         """
-        if self._tokenizer is None:
-            self.rests = True
-            says = "prompts are not answered: no tokenizer is known; pass tokenizer="
-            return [_told(Event("note", moment.step, time.time(), says))]
         model: Any = moment.subject.model
+        if self._tokenizer is None:
+            return self._not(moment.step, "no tokenizer is known; pass tokenizer=")
         if not hasattr(model, "generate"):
-            self.rests = True
-            says = f"prompts are not answered: {type(model).__name__} has no generate()"
-            return [_told(Event("note", moment.step, time.time(), says))]
+            return self._not(moment.step, f"{type(model).__name__} has no generate()")
         began = time.perf_counter()
         given, refused = self._given()
-        with _asked(model):
-            asked = [self._answer(model, ids) for ids in given.values()]
-            answers = [answer for answer, _ in asked]
-            self._beside_the_base(model, [*given.values()], asked)
+        if not given:
+            return self._not(moment.step, refused)
+        try:
+            with _asked(model):
+                asked = [self._answer(model, ids) for ids in given.values()]
+                self._beside_the_base(model, [*given.values()], asked)
+        except Exception as error:  # noqa: BLE001  a model of its own kind; told
+            return self._not(moment.step, f"{type(error).__name__}: {str(error)[:160]}")
+        answers = [answer for answer, _ in asked]
         for answer, at in zip(answers, given, strict=True):
             answer["prompt"] = _last_words(self._prompts[at])
         seconds = time.perf_counter() - began
         detail = {"answers": answers, "seconds": seconds, "trained": self._trained}
         says = f"{len(answers)} prompts answered in {seconds:.2f} s"
-        told = [Event("answers", moment.step, time.time(), says, detail)]
+        told = [_told(Event("answers", moment.step, time.time(), says, detail))]
         if refused and not self._refused:
-            said = f"prompts are not answered: {refused}"
-            told = [Event("note", moment.step, time.time(), said), *told * bool(given)]
-            self._refused = True
-        self.rests = not given
-        return [_told(each) for each in told]
+            told += self._not(moment.step, refused)
+            self.rests, self._refused = False, True
+        return told
+
+    def _not(self, step: int, why: str) -> list[Reading]:
+        """Tell why prompts are not answered, and rest."""
+        self.rests = True
+        says = f"prompts are not answered: {why}"
+        return [_told(Event("note", step, time.time(), says))]
 
     def _given(self) -> tuple[dict[int, list[int]], str]:
         """Return the ids of the prompts that have some, and why another has none."""

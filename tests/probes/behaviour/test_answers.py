@@ -240,6 +240,22 @@ def test_a_prompt_that_cannot_be_asked_leaves_the_others_be() -> None:
     assert "prompt 0: ValueError: Cannot use chat template" in repr(watch.samples)
 
 
+def test_a_model_that_fails_to_answer_says_why_and_is_trained_on() -> None:
+    words = tokenizer()
+    model = adapted()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    asked = {"tokenizer": words, "budget": None, "prompt_interval": 1}
+    base = model.base_model.model
+    base.generate = lambda **_: (_ for _ in ()).throw(RuntimeError("not today"))
+    with ftlab.watch(model, optimizer, prompts=[PROMPT], **asked) as watch:
+        for _ in range(3):
+            model(**rows(words)).loss.backward()
+            optimizer.step()
+    assert "are not answered: RuntimeError: not today" in repr(watch.samples)
+    assert len(watch.run.steps) == 3
+    assert model.training
+
+
 def test_pieces_keep_their_spaces() -> None:
     words = tokenizer()
     ids = words("to towns that never sleep")["input_ids"]

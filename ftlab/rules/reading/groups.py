@@ -38,11 +38,6 @@ class Group:
         return self.number("weight_decay")
 
     @property
-    def is_adam(self) -> bool:
-        """Whether it is Adam or AdamW as torch computes them."""
-        return self.module.startswith("torch.optim") and self.kind in ("Adam", "AdamW")
-
-    @property
     def is_penalty(self) -> bool:
         """Whether the decay is added to the gradient, and then divided by Adam."""
         told = self.values.get("decoupled_weight_decay")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ftlab.records.finding import Place
 from ftlab.records.name_words import short_name
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
 PACKED = ("Linear4bit", "LinearNF4", "LinearFP4")
@@ -135,11 +134,6 @@ def extra_places(cut: MeasuredCut) -> list[Place]:
         ]
     ends = [Place("module", cut.to)] if cut.to else []
     return [*ends, *([Place("op", cut.op)] if cut.op else [])]
-
-
-def in_short(cuts: list[MeasuredCut]) -> str:
-    """Name the modules of several cuts."""
-    return listed([short_name(cut.name) for cut in cuts], 3)
 
 
 def _same(cut: MeasuredCut) -> str:

@@ -12,7 +12,6 @@ from ftlab.rules.reasons.flow import (
     cuts_of,
     extra_places,
     fix_of,
-    in_short,
     looked_at,
 )
 from tests.runs import RunBuilder
@@ -99,7 +98,3 @@ def test_each_kind_has_its_words(found, cause, fix):
 )
 def test_the_operation_or_setting_is_named_besides(found, places):
     assert [str(place) for place in extra_places(found)] == places
-
-
-def test_modules_in_short():
-    assert in_short([cut(), cut()]).count("layers.0") >= 1

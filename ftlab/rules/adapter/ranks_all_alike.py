@@ -108,7 +108,9 @@ class RanksAllAlike(Rule):
             rows = np.flatnonzero(there.any(1))
             steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
             told = [pairs[c] for c in used]
-            rank = 1 if float(values.max()) <= ALIKE else _rank(run, told, steps[1])
+            most = float(values.max())  # an effective rank is at most the rank
+            few = QUARTER * most <= ALIKE * min(int(pair.meta["r"]) for pair in told)
+            rank = 1 if most <= ALIKE else few and _rank(run, told, steps[1])
             if rank:
                 yield self._finding(run, adapter, told, steps, rank)
 

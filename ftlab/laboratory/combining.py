@@ -53,11 +53,18 @@ def combined(
     return Combinations(given, found, sums.moved, exact)
 
 
+OLDER = (
+    "svd linear cat ties ties_svd dare_ties dare_linear dare_ties_svd dare_linear_svd "
+    "magnitude_prune magnitude_prune_svd"
+)
+"""What PEFT has that does not declare it: 0.17, by its docstring."""
+
+
 def _kinds() -> tuple[str, ...]:
     from peft.tuners.lora import LoraModel
 
     hints = typing.get_type_hints(LoraModel.add_weighted_adapter)
-    return typing.get_args(hints["combination_type"])
+    return typing.get_args(hints["combination_type"]) or tuple(OLDER.split())
 
 
 class _Sums:

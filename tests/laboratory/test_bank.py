@@ -248,7 +248,7 @@ def test_bad_values_are_refused(tmp_path: Path) -> None:
         (["a"], "pass numbers by adapter"),
     ):
         with pytest.raises(BadValueError, match=words):
-            ftlab.AdapterBank(llama(), shares)  # type: ignore[arg-type]
+            ftlab.AdapterBank(llama(), shares)
     batch = batches()[0]
     model = llama()
     with ftlab.AdapterBank(model, {"math": 1.0}) as bank:

@@ -147,3 +147,6 @@ def test_a_measurement_unfreezes_nothing(tmp_path: Path) -> None:
         parameter.requires_grad = "classifier" in name
     with unchanged(model):
         ftlab.adapters(model, batches()[0])
+    trained = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert trained
+    assert all("classifier" in name for name in trained)

@@ -13,8 +13,9 @@ The norm of the sum of the active updates of each layer, and that of each update
 Reported where the median over the layers with several active adapters is at most 0.5 of
 the largest update, at the last 2 measurements. Of updates that have nothing to do with
 each other the sum is as large as the root of their squares, so larger than each:
-measured on a tiny Llama with two adapters, 1.0 to 1.41 where both are trained together,
-or one on top of the other; 0 where one is the other with its sign turned.
+measured on a tiny Llama with two adapters for 64 steps, rates of 1e-3 and 1e-2, a
+median of 1.4 to 1.6 where both are trained together, and of 1.0 to 1.4 where one is
+trained on top of the other; 5e-8 where one is the other with its sign turned.
 By hand: `layer.get_delta_weight(a) + layer.get_delta_weight(b)`, and its norm.
 
 ## What to try

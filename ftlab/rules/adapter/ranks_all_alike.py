@@ -18,7 +18,7 @@ with one row of A in all rows, 1.0000 for all pairs from step 1 to 40; drawn as 
 to 6 at step 32.
 The same where at most 1e-7 of the energy, the squared singular values, is beyond a
 smaller rank, up to r / 4, at all of these steps, and r steps are over: each step alone
-can add a direction. With 2 rows of A repeated to 8 it is 0 to 1e-13. Of training in
+can add a direction. With 2 rows of A repeated to 8 it is 2e-16 at most. Of training in
 which every row is another, 1e-4 and more are beyond r / 4 of r 8, 16 and 64 after 100
 steps of AdamW or SGD, also where the weights of a teacher with an update of rank 1 are
 what is to be learned: energy in few directions alone is no sign of a rank too large.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ftlab.records.printable import harmless
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import count, number, size
+from ftlab.views.style import count, number, size, some
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -147,17 +147,17 @@ class ComparisonView(View["AdapterComparison"]):
             yield "sizes: " + " and ".join(map(size, one.sizes))
         for side, names in zip(one.sides, one.alone, strict=True):
             if names:
-                yield f"{side} alone has {_some(names)}"
+                yield f"{side} alone has {some(names, SHOWN)}"
         if one.reshaped:
-            yield "other in kind: " + _some(
-                [f"{name} ({left}, {right})" for name, left, right in one.reshaped]
-            )
+            kinds = [f"{name} ({left}, {right})" for name, left, right in one.reshaped]
+            yield f"other in kind: {some(kinds, SHOWN)}"
         if one.settings:
-            yield "settings: " + _some(
-                [f"{key} {_short(x)} -> {_short(y)}" for _, key, x, y in one.settings]
-            )
+            said = [
+                f"{key} {_short(x)} -> {_short(y)}" for _, key, x, y in one.settings
+            ]
+            yield f"settings: {some(said, SHOWN)}"
         if self.tokenizers:
-            yield f"the tokenizers differ in {_some(self.tokenizers)}"
+            yield f"the tokenizers differ in {some(self.tokenizers, SHOWN)}"
 
     def size_of(self, summary: AdapterComparison) -> tuple[float, float]:
         """Give each block a row."""
@@ -196,12 +196,6 @@ class ComparisonView(View["AdapterComparison"]):
 def _badness(each: ComparedModule) -> tuple[bool, float]:
     finite = bool(np.isfinite(each.relative))
     return finite, -each.relative if finite else 0.0
-
-
-def _some(names: tuple[str, ...] | list[str]) -> str:
-    more = len(names) - SHOWN
-    said = ", ".join(names[:SHOWN])
-    return said + (f" and {more} more" if more > 0 else "")
 
 
 def _short(value: object) -> str:

@@ -57,7 +57,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         """Say which layers listen to which adapter."""
         kinds = " and ".join(dict.fromkeys(each.kind for each in self.gates))
         apart = [float(np.ptp(each.mean)) for each in self.gates]
-        words = share_words if _are_shares(self.gates) else number
+        words = _per_cent if _are_shares(self.gates) else number
         if max(apart) < ALIKE:
             first = self.gates[0]
             each = words(float(first.mean.mean()))
@@ -108,7 +108,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         said = "\n".join(textwrap.wrap(self.headline(), 110))
         figure.suptitle(said, fontsize=9, x=0.01, ha="left")
         names = list(dict.fromkeys(n for each in summary for n in each.adapters))
-        words = share_words if _are_shares(summary) else number
+        words = _per_cent if _are_shares(summary) else number
         most = 1.0 if _are_shares(summary) else 0.0
         means = np.array([[_of(each, n).mean() for n in names] for each in summary])
         order = np.argsort(-np.nan_to_num(means).mean(0), kind="stable")[:PANELS]
@@ -135,7 +135,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             axis.set_yticks([])
 
 
-def share_words(share: float) -> str:
+def _per_cent(share: float) -> str:
     """Write a share in whole per cent."""
     return f"{share:.0%}"
 

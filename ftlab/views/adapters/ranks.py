@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ftlab.views.style import SERIES, count, number
+from ftlab.views.style import SERIES, count, number, some
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -145,12 +145,12 @@ class RanksView(View["TruncatedRanks"]):
         for each in sorted(less, key=lambda e: e.enough / e.rank):
             by_rank.setdefault((each.enough, each.rank), []).append(each.place)
         lines += [
-            f"  {enough} of {rank}: {_named(places)}"
+            f"  {enough} of {rank}: {some(places, NAMED)}"
             for (enough, rank), places in list(by_rank.items())[:NAMED]
         ]
         if full:
             lines.append(
-                f"  no rank to spare: {_named([each.place for each in full])}; here "
+                f"  no rank to spare: {some([e.place for e in full], NAMED)}; here "
                 "more may help"
             )
         return lines
@@ -176,8 +176,3 @@ class RanksView(View["TruncatedRanks"]):
             axis.set_title(title, fontsize=8.5, loc="left")
             axis.set_xlabel("rank", fontsize=8)
             axis.tick_params(labelsize=7)
-
-
-def _named(places: list[str]) -> str:
-    more = len(places) - NAMED
-    return ", ".join(places[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -11,7 +11,7 @@ from ftlab.records.places import place_of
 from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
 from ftlab.views.layers.lora_summary import RAW_STEPS
-from ftlab.views.style import count
+from ftlab.views.style import count, some
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -130,11 +130,7 @@ class SpectraView(View[Spectra]):
             key = int(latest[at]), int(summary.ranks[at])
             groups.setdefault(key, []).append(_place(summary.pairs[at]))
         for (used, rank), places in list(groups.items())[:GROUPS]:
-            more = len(places) - NAMED
-            named = ", ".join(places[:NAMED]) + (
-                f" and {more} more" if more > 0 else ""
-            )
-            lines.append(f"  {used} of {rank}: {named}")
+            lines.append(f"  {used} of {rank}: {some(places, NAMED)}")
         return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from ftlab.probes.graph.copied_forwards import CopiedForwards
 from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.graph.origins import Origins
 from ftlab.probes.graph.reference_passes import ReferencePasses
+from ftlab.probes.holding.leaks import Leaks
 from ftlab.probes.loss.constant_terms import ConstantTerms
 from ftlab.probes.loss.logits import Logits
 from ftlab.probes.loss.loss_inputs import LossInputs
@@ -97,6 +98,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),
+        Leaks(),
         Logits(interval),
         LossInputs(interval),
         OutputGradients(interval),

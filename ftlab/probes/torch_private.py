@@ -6,6 +6,7 @@ drops or changes it. ruff's rule against private names is off here and in
 """
 
 import contextlib
+import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -254,3 +255,32 @@ def as_first_worker(dataset: Any, workers: int) -> Iterator[None]:
         yield
     finally:
         worker._worker_info = before
+
+
+@functools.cache
+def _saving_names(kind: Any) -> tuple[tuple[str, str], ...]:
+    """Name what a kind of node has saved: as it lies there, and unpacked."""
+    raw = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+    plain = [name.removeprefix("_raw") for name in raw]
+    return tuple(
+        (name, each if hasattr(kind, each) else each.removeprefix("_"))
+        for name, each in zip(raw, plain, strict=True)
+    )
+
+
+def saved_by(node: Any) -> list[Any]:
+    """Return what a node of a graph keeps for backward; nothing is computed again.
+
+    What hooks have put in a tensor's place (checkpointing, offloading) is returned as
+    it lies there, and not unpacked.
+    """
+    found: list[Any] = []
+    kind: Any = type(node)
+    for raw, plain in _saving_names(kind):
+        with contextlib.suppress(RuntimeError, AttributeError):  # freed, or written to
+            saved = getattr(node, raw)
+            held = saved if isinstance(saved, tuple) else (saved,)
+            packed = [e.data for e in held if getattr(e, "unpack_hook", None)]
+            unpacked = packed or getattr(node, plain)
+            found += unpacked if isinstance(unpacked, list | tuple) else [unpacked]
+    return [each for each in found if each is not None]

@@ -70,19 +70,3 @@ def steps(first: int, last: int) -> str:
     """Write a range of steps in words; what is known before step 0 holds from it on."""
     first, last = max(first, 0), max(last, 0)
     return f"step {first}" if first == last else f"steps {first}-{last}"
-
-
-def size(quantity: float) -> str:
-    """Write bytes with a unit.
-
-    Examples
-    --------
-    >>> from ftlab.views.style import size
-    >>> size(1.5 * 2**30), size(2048)
-    ('1.5 GiB', '2 KiB')
-    """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(quantity) < 1024:
-            return f"{quantity:.3g} {unit}"
-        quantity /= 1024
-    return f"{quantity:.3g} TiB"

@@ -1,4 +1,9 @@
-from ftlab.views.style import count, number, size, steps
+from ftlab.records.sizes import size
+from ftlab.views.style import (
+    count,
+    number,
+    steps,
+)
 
 
 def test_numbers_have_three_digits_and_absence_is_a_dash():

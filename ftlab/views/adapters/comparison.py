@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftlab.records.printable import harmless
+from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import count, number, size, some
+from ftlab.views.style import (
+    count,
+    number,
+    some,
+)
 from ftlab.views.view import View
 
 if TYPE_CHECKING:

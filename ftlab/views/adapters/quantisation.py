@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import SERIES, count, number, size
+from ftlab.views.style import (
+    SERIES,
+    count,
+    number,
+)
 from ftlab.views.view import View
 
 if TYPE_CHECKING:

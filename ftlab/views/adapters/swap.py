@@ -8,7 +8,13 @@ from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
 from ftlab.records.adapter_swap import Arm, Arms, Swap, Swapped
-from ftlab.views.style import SERIES, SEVERITY, count, number, size
+from ftlab.records.sizes import size
+from ftlab.views.style import (
+    SERIES,
+    SEVERITY,
+    count,
+    number,
+)
 from ftlab.views.view import View
 
 if TYPE_CHECKING:

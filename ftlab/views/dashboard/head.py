@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.sizes import size
 from ftlab.views.findings.findings_words import counted
-from ftlab.views.style import number, size
+from ftlab.views.style import number
 
 if TYPE_CHECKING:
     from ftlab.runlog.run import Run

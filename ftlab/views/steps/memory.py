@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.records.sizes import size
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
-from ftlab.views.style import SERIES, count, number, size
+from ftlab.views.style import (
+    SERIES,
+    count,
+    number,
+)
 
 COLUMNS = (
     "tokens_per_second",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ftlab.records.finding import Finding
+from ftlab.records.sizes import size
 from ftlab.records.tokenizer_files import Agreement, FileState, Status, TokenizerFiles
-from ftlab.views.style import count, size
+from ftlab.views.style import count
 from ftlab.views.tokenizers.told import Line, Told, ToldView
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What holds memory, and what of it grows: one walk over all that Python can reach."""

@@ -1,0 +1,182 @@
+"""What an object keeps alive: what Python's collector knows, and what torch adds.
+
+The collector sees containers, closures, frames of exceptions and generators. It does
+not see what an autograd graph has saved, a tensor's gradient, the base of a view, what
+stands in an array of objects, or the variables of a function that is running.
+"""
+
+import gc
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ftlab.probes.torch_private import saved_by
+
+ATOMS = frozenset(
+    {
+        bool,
+        bytes,
+        complex,
+        float,
+        int,
+        str,
+        type(None),
+        types.BuiltinFunctionType,
+        types.CodeType,
+        types.EllipsisType,
+        types.GetSetDescriptorType,
+        types.MemberDescriptorType,
+        types.MethodDescriptorType,
+        types.NotImplementedType,
+        types.WrapperDescriptorType,
+        torch.device,
+        torch.dtype,
+        torch.Size,
+    }
+)
+"""Types whose objects keep nothing alive that could be large."""
+
+
+Kind = Literal[
+    "atom",
+    "text",
+    "function",
+    "frame",
+    "type",
+    "module",
+    "running",
+    "tensor",
+    "array",
+    "node",
+    "object",
+]
+
+
+class Running:
+    """The variables of a function that is running in some thread.
+
+    Attributes
+    ----------
+    frame
+        Its frame.
+    values
+        Its variables by name, at this moment.
+    """
+
+    __slots__ = ("frame", "values")
+
+    def __init__(self, frame: types.FrameType) -> None:
+        self.frame = frame
+        self.values = variables(frame)
+
+
+_KINDS: dict[type, Kind] = {
+    types.FunctionType: "function",
+    types.FrameType: "frame",
+    Running: "running",
+}
+
+
+def referents(owner: Any) -> list[Any]:
+    """Return what ``owner`` keeps alive, one step away."""
+    kind = kind_of(type(owner))
+    if kind == "running":
+        return list(owner.values.values())
+    if kind == "module":
+        return list(vars(owner).values())
+    found = gc.get_referents(owner)
+    if kind == "tensor":
+        found += _of_tensor(owner)
+    elif kind == "array":
+        found += _of_array(owner)
+    elif kind == "node":
+        found += [node for node, _ in owner.next_functions if node is not None]
+        found += saved_by(owner)
+    return found
+
+
+_BASES: tuple[tuple[type, Kind], ...] = (
+    (torch.Tensor, "tensor"),
+    (np.ndarray, "array"),
+    (types.ModuleType, "module"),
+    (type, "type"),
+)
+
+
+def kind_of(of: type) -> Kind:
+    """Tell what an object is by its type; no object is asked: it may answer."""
+    kind = _known.get(of)
+    if kind is None:
+        kind = _known[of] = _find_kind(of)
+    return kind
+
+
+def forget_types() -> None:
+    """Let go of the types that were met: users make some that would stay alive."""
+    _known.clear()
+
+
+_known: dict[type, Kind] = {}
+
+
+def _find_kind(of: type) -> Kind:
+    if of in ATOMS:
+        return "text" if of in (str, bytes) else "atom"
+    if of in _KINDS:
+        return _KINDS[of]
+    if str(of.__module__).partition(".")[0] == "ftlab":
+        return "atom"  # what ftlab keeps is its own, and it keeps little
+    for base, kind in _BASES:
+        if issubclass(of, base):
+            return kind
+    # nodes of C++ are of types that derive from nothing
+    node = hasattr(of, "next_functions") and hasattr(of, "metadata")
+    return "node" if node else "object"
+
+
+def variables(frame: types.FrameType) -> dict[str, Any]:
+    """Read the variables of a frame, and leave nothing behind in it.
+
+    Before Python 3.13 reading them leaves a dictionary in the frame, which keeps them
+    alive for as long as the function runs.
+    """
+    values = dict(frame.f_locals)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & 1:  # CO_OPTIMIZED
+        frame.f_locals.clear()
+    return values
+
+
+def running_frames() -> Iterator[tuple[int, types.FrameType]]:
+    """Yield the frames of all threads, the innermost first, with the thread's id.
+
+    The caller's own frame is among them.
+    """
+    here = threading.get_ident()
+    current = sys._current_frames()  # noqa: SLF001  the only way to see other threads
+    for thread, innermost in sorted(current.items(), key=lambda each: each[0] != here):
+        frame: types.FrameType | None = innermost
+        while frame is not None:
+            yield thread, frame
+            frame = frame.f_back
+
+
+def _of_tensor(owner: torch.Tensor) -> list[Any]:
+    found: list[Any] = []
+    if not owner.is_leaf:
+        found.append(owner.grad_fn)  # the collector sees it of some tensors only
+    elif owner.grad is not None:
+        found.append(owner.grad)
+    base = owner._base  # noqa: SLF001  torch documents it for views
+    if base is not None:
+        found.append(base)
+    return found
+
+
+def _of_array(owner: Any) -> list[Any]:
+    found = [] if owner.base is None else [owner.base]
+    return found + list(owner.flat) if owner.dtype.hasobject else found

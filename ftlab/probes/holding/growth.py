@@ -1,0 +1,132 @@
+"""What has grown between three looks: the holders of a leak, by their names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ftlab.probes.holding.survey import Held
+from ftlab.records.holding import GRAPH, MANY, Path
+
+MOST = 0.8
+"""Share of a growth that one branch must have for the holder to be on it."""
+
+AT_LEAST = 0.1
+"""Share of all growth from which a holder is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A path and how its bytes and things have grown.
+
+    Attributes
+    ----------
+    path
+        The deepest place that has most of the growth.
+    rate, things
+        Bytes and things per step.
+    now
+        All that lies there or below.
+    leaf
+        The path below it that has grown most.
+    """
+
+    path: Path
+    rate: float
+    things: float
+    now: Held
+    leaf: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a survey has seen at a step; see `Survey`."""
+
+    step: int
+    held: Mapping[Path, Held]
+    unreached: Mapping[int, int]
+
+    @property
+    def bytes(self) -> int:
+        """Of all that names reach."""
+        return sum(each.bytes for each in self.held.values())
+
+
+Looks = Sequence[Look]
+
+
+def grown(looks: Looks, at_least: float) -> list[Grown]:
+    """Return what grew in both intervals, the fastest first.
+
+    Parameters
+    ----------
+    looks
+        Three surveys with their steps.
+    at_least
+        Bytes per step from which growth counts.
+    """
+    trees = [_sums(each.held) for each in looks]
+    steps = [each.step for each in looks]
+    rates, things = _rates(trees, steps)
+    own, _ = _rates([each.held for each in looks], steps)
+    found: list[Grown] = []
+    taken: list[Path] = []
+    roots = sorted(
+        (path for path in rates if len(path) == 1), key=rates.__getitem__, reverse=True
+    )
+    for root in roots:
+        for path in _holders(rates, root, at_least):
+            if any(path[: len(each)] == each for each in taken):
+                continue
+            taken.append(path)
+            below = (each for each in own if each[: len(path)] == path)
+            leaf = max(below, key=own.__getitem__, default=path)
+            found.append(
+                Grown(path, rates[path], things.get(path, 0.0), trees[-1][path], leaf)
+            )
+    found.sort(key=lambda each: -each.rate)
+    whole = sum(each.rate for each in found)
+    return [each for each in found if each.rate >= AT_LEAST * whole]
+
+
+def _holders(
+    rates: Mapping[Path, float], root: Path, at_least: float
+) -> Iterator[Path]:
+    """Yield the deepest paths below ``root`` that each have a growth of their own."""
+    below = [
+        path
+        for path in rates
+        if len(path) == len(root) + 1 and path[:-1] == root and rates[path] >= at_least
+    ]
+    own = rates[root] - sum(rates[path] for path in below)
+    if rates[root] >= at_least and own > (1 - MOST) * rates[root]:
+        yield root  # it grows by many small branches, or by itself
+        return
+    for path in below:
+        if path[-1] in (MANY, GRAPH):
+            yield root
+            return
+        yield from _holders(rates, path, at_least)
+
+
+def _sums(held: Mapping[Path, Held]) -> dict[Path, Held]:
+    """Add up what lies at each path and below it."""
+    found: dict[Path, Held] = {}
+    for path, each in held.items():
+        for end in range(1, len(path) + 1):
+            above = found.setdefault(path[:end], Held())
+            above.bytes += each.bytes
+            above.count += each.count
+    return found
+
+
+def _rates(
+    trees: Sequence[Mapping[Path, Held]], steps: Sequence[int]
+) -> tuple[dict[Path, float], dict[Path, float]]:
+    """Return by path the bytes and the things per step, of the slower interval."""
+    first, middle, last = trees
+    early, late = steps[1] - steps[0], steps[2] - steps[1]
+    sizes, counts, nothing = {}, {}, Held()
+    for path, c in last.items():
+        a, b = first.get(path, nothing), middle.get(path, nothing)
+        sizes[path] = min((b.bytes - a.bytes) / early, (c.bytes - b.bytes) / late)
+        counts[path] = min((b.count - a.count) / early, (c.count - b.count) / late)
+    return sizes, counts

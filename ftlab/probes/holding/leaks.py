@@ -1,0 +1,158 @@
+"""Looks who holds what grows, where memory in use grows.
+
+Who calls whom: `Leaks.on_batch` reads what is in use before the first forward of a
+step. Where that keeps growing, or where steps are so long that looking costs nothing,
+three surveys are taken; what grew between them is told in an event, by name.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import torch
+
+from ftlab.probes.holding.growth import Look, grown
+from ftlab.probes.holding.heap import bytes_in_use
+from ftlab.probes.holding.holders import described, grown_unreached
+from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.trend import LEAST, RELEVANT, Sample, Trend
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.records.event import Event
+from ftlab.records.holding import Growth, Path
+from ftlab.records.step import Column
+
+SETTLED = 6
+"""Steps after which caches, optimizer state and our own records are there."""
+
+DENSE, SPARSE = 32, 16
+"""Steps at first that are all read, and the distance of those that follow."""
+
+APART = 2
+"""Steps from one survey to the next."""
+
+WAIT = 64
+"""Steps after which it is looked again; each time four times as many."""
+
+SHARE = 0.01
+"""Share of the time so far that surveys may take where nothing is suspected."""
+
+LASTS = 0.2
+"""Seconds that three surveys take, until it is known."""
+
+EXPLAINED = 0.5
+"""Share of the growth that named holders must have; else it is looked deeper."""
+
+
+class Leaks(Probe):
+    """Reads the bytes in use before each step, and names the holders of a growth."""
+
+    name: ClassVar[str] = "leaks"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("idle_bytes", "bytes", "Allocated before the first forward of a step."),
+    )
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.schedule = self._is_due
+        self._clock = clock
+        self._began: float | None = None
+        self._cost = LASTS
+        self._trend = Trend()
+        self._step = -1
+        self._first: int | None = None
+        self._idle: float | None = None
+        self._before = 0
+        self._looks: list[Look] = []
+        self._deep = False
+        self._next = 0
+        self._wait = WAIT
+        self._told: set[Path] = set()
+
+    def _is_due(self, step: int) -> bool:
+        if self._first is None:
+            self._first = step
+        since = step - self._first
+        return since < DENSE or since % SPARSE == 0 or bool(self._looks)
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Read what is in use, and look around where it grows."""
+        if moment.step == self._step:  # a further micro-batch
+            return
+        self._step = moment.step
+        self._idle = bytes_in_use()
+        if self._began is None:
+            self._began = self._clock()
+        elements = max(
+            (
+                each.numel()
+                for each in inputs.values()
+                if isinstance(each, torch.Tensor)
+            ),
+            default=0,
+        )
+        since = moment.step - (self._first or 0)
+        if since >= SETTLED:
+            sample = Sample(moment.step, self._idle, elements, self._before)
+            self._trend.add(sample)
+        self._before = elements
+        if self._is_time(since):
+            growth = self._look(moment.step)
+            if growth:
+                step = moment.step
+                yield Reading(torch.zeros(0), lambda _: [_event(step, growth)])
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Give the bytes that were in use before the step."""
+        idle, self._idle = self._idle, None
+        return {} if idle is None else {"idle_bytes": idle}
+
+    def _is_time(self, since: int) -> bool:
+        """Tell whether to look now: the next of three looks, or the first one."""
+        if self._looks:
+            return self._step - self._looks[-1].step >= APART
+        if since < self._next or since < SETTLED:
+            return False
+        lasted = self._clock() - (self._began or 0.0)
+        return self._cost < SHARE * lasted or self._trend.rate() > 0
+
+    def _look(self, step: int) -> list[Growth]:
+        """Take one survey; after the third, return what grew."""
+        began = self._clock()
+        survey = Survey(deep=self._deep)
+        self._looks.append(Look(step, survey.held, survey.unreached))
+        found: list[Growth] = []
+        if len(self._looks) == 2:
+            self._look_deeper(step)
+        elif len(self._looks) == 3:
+            found = self._grown(survey)
+        survey.forget()
+        self._cost = max(self._cost, 3 * (self._clock() - began))
+        return found
+
+    def _look_deeper(self, step: int) -> None:
+        """Begin again with all tensors where names explain too little."""
+        rate = self._trend.rate()
+        if not rate or self._deep:
+            return
+        before, now = self._looks
+        if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
+            self._deep = True
+            survey = Survey(deep=True)
+            self._looks = [Look(step, survey.held, survey.unreached)]
+
+    def _grown(self, survey: Survey) -> list[Growth]:
+        looks, self._looks, self._deep = self._looks, [], False
+        least = max(LEAST / 4, RELEVANT * (self._idle or 0.0))
+        found = [described(each, survey) for each in grown(looks, least)]
+        found += grown_unreached(looks, least)
+        self._next = self._step - (self._first or 0) + self._wait
+        self._wait *= 4
+        self._trend.clear()
+        new = [each for each in found if each.path not in self._told]
+        self._told.update(each.path for each in new)
+        return new
+
+
+def _event(step: int, growth: list[Growth]) -> Event:
+    words = ", ".join("".join(each.path) for each in growth)
+    detail = {"growth": [each.as_json() for each in growth]}
+    return Event("memory", step, time.time(), f"memory grows: {words}", detail)

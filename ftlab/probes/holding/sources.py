@@ -1,0 +1,107 @@
+"""Where user code puts something into a name: found in its source, by the syntax."""
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ftlab.probes.holding.walk import is_library
+
+GROWING = frozenset(
+    {
+        "add",
+        "append",
+        "appendleft",
+        "extend",
+        "insert",
+        "put",
+        "put_nowait",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_hook",
+        "setdefault",
+        "update",
+    }
+)
+"""Methods by which something is put into what they are called on."""
+
+MOST_LINES = 3
+"""Places that are told of one name."""
+
+
+def growing_lines(name: str) -> tuple[tuple[str, str], ...]:
+    """Return where something is put into a variable or attribute called ``name``.
+
+    Parameters
+    ----------
+    name
+        The last part of the path: ``"losses"``.
+
+    Returns
+    -------
+    tuple of (place, line)
+        ``("train.py:12", "losses.append(loss)")``, ``("cell 7, line 2", ...)``; at most
+        `MOST_LINES`.
+    """
+    found: list[tuple[str, str]] = []
+    for file, text in _sources():
+        if name not in text:
+            continue
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):  # magics of a cell, or no Python
+            continue
+        lines = text.splitlines()
+        for number in sorted({node.lineno for node in _growing(tree, name)}):
+            found.append((_place(file, number), lines[number - 1].strip()))
+    return tuple(found[:MOST_LINES])
+
+
+def _growing(tree: ast.AST, name: str) -> Iterator[ast.stmt | ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in GROWING and _is_called(node.func.value, name):
+                yield node
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                within = isinstance(target, ast.Subscript)
+                whole = target.value if isinstance(target, ast.Subscript) else target
+                again = isinstance(node, ast.AugAssign) or any(
+                    _is_called(each, name) for each in ast.walk(node.value)
+                )
+                if _is_called(whole, name) and (within or again):
+                    yield node
+
+
+def _is_called(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name
+    return isinstance(node, ast.Attribute) and node.attr == name
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    """Yield the user's cells and files, with their text."""
+    main = sys.modules.get("__main__")
+    cells = vars(main).get("In") if main is not None else None
+    if isinstance(cells, list):
+        for number, text in enumerate(cells):
+            if isinstance(text, str) and text:
+                yield f"cell {number}", text
+    files = {
+        file: None
+        for module in tuple(sys.modules.values())
+        if (file := getattr(module, "__file__", None))
+        and file.endswith(".py")
+        and not is_library(getattr(module, "__name__", ""))
+    }
+    for file in files:
+        yield file, "".join(linecache.getlines(file))
+
+
+def _place(file: str, number: int) -> str:
+    if file.startswith("cell "):
+        return f"{file}, line {number}"
+    return f"{Path(file).name}:{number}"

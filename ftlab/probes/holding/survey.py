@@ -1,0 +1,113 @@
+"""How much lies where: the bytes that can be reached, by the way to them."""
+
+import collections
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ftlab.probes.holding.climb import unreached
+from ftlab.probes.holding.edges import forget_types, kind_of
+from ftlab.probes.holding.labels import Labels
+from ftlab.probes.holding.walk import Walk
+from ftlab.records.holding import GRAPH, Path
+
+MANY_ELEMENTS = 64
+"""Elements from which a container counts by itself."""
+
+CONTAINERS = (list, dict, set, collections.deque)
+
+
+@dataclass(slots=True)
+class Held:
+    """What lies at one path.
+
+    Attributes
+    ----------
+    bytes
+        Of storages, arrays and texts that were not met on a shorter way.
+    count
+        How many things there are.
+    what
+        ``"graph"``, ``"tensor"``, ``"array"``, ``"text"`` or ``"objects"``.
+    position
+        Where the walk has met the last of them.
+    """
+
+    bytes: int = 0
+    count: int = 0
+    what: str = "objects"
+    position: int = -1
+
+
+class Survey:
+    """One look at all that user code reaches, in `Held` by path.
+
+    Holds nothing alive of what it has seen once `forget` is called.
+
+    Parameters
+    ----------
+    deep
+        Also look for tensors that are not reached.
+
+    Attributes
+    ----------
+    held
+        What lies at each path.
+    unreached
+        Bytes of tensors that the collector knows and no name reaches, by ``id``.
+    """
+
+    def __init__(self, *, deep: bool = False) -> None:
+        self.walk: Walk | None = Walk()
+        self.held: dict[Path, Held] = {}
+        self.storages: dict[Any, int] = {}
+        labels = Labels(self.walk)
+        for position, size, what in self._sized(self.walk):
+            path = labels.path(position)
+            each = self.held.setdefault(path, Held())
+            each.bytes += size
+            each.count += 1
+            each.position = position
+            each.what = "graph" if path[-1] == GRAPH else what
+        self.unreached = {
+            id(each): self._new_bytes(each)
+            for each in (unreached(self.walk) if deep else ())
+        }
+
+    def forget(self) -> "Survey":
+        """Let go of the objects; the numbers stay."""
+        for each in self.held.values():
+            each.position = -1
+        self.walk = None
+        forget_types()
+        return self
+
+    def _sized(self, walk: Walk) -> Iterator[tuple[int, int, str]]:
+        for position, each in enumerate(walk.objects):
+            kind = kind_of(type(each))
+            if kind == "tensor":
+                yield position, self._new_bytes(each), "tensor"
+            elif kind == "array":
+                if each.base is None:
+                    yield position, int(each.nbytes), "array"
+            elif kind == "text":
+                yield position, sys.getsizeof(each), "text"
+            elif type(each) in CONTAINERS and len(each) >= MANY_ELEMENTS:
+                yield position, object.__sizeof__(each), "objects"
+
+    def _new_bytes(self, tensor: torch.Tensor) -> int:
+        """Return the bytes of a tensor's storage where it was not met before."""
+        try:
+            with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001
+                storage = torch.Tensor.untyped_storage(tensor)
+                key = tensor.device, storage._cdata  # noqa: SLF001
+                size = 0 if tensor.is_meta else storage.nbytes()
+        except (NotImplementedError, RuntimeError):  # sparse; a wrapper of others
+            return 0
+        if key in self.storages:
+            return 0
+        self.storages[key] = size
+        return size

@@ -1,0 +1,169 @@
+"""One walk over all that the user's own names reach.
+
+Breadth first, so that the way to an object is the shortest one. A library's modules,
+functions and classes are not entered: 17,000 objects are met where 600,000 are known.
+"""
+
+import functools
+import gc
+import site
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ftlab.probes.holding.edges import Kind, Running, kind_of, referents, running_frames
+
+LONG = 4096
+"""Length from which a text counts as something that takes memory."""
+
+_OWN = "ftlab"
+
+Way = tuple[Any, ...]
+"""The objects from a root to the one that it reaches, both included."""
+
+
+class Walk:
+    """All that is reached from the user's modules, and from functions that are running.
+
+    What only a library's modules hold is not met.
+
+    Attributes
+    ----------
+    objects
+        In the order in which they were reached; roots are modules and `Running`.
+    parents
+        For each, the position of the object that reached it; a root's own is -1.
+    """
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.parents: list[int] = []
+        self._seen: set[int] = set()
+        # What this walk itself holds must not be a way to anything.
+        self._seen.update(map(id, (self.objects, self.parents, self._seen, self)))
+        self._modules = {id(vars(each)) for each in loaded_modules()}
+        gc_off = gc.isenabled()
+        gc.disable()
+        try:
+            self._reach([*_own_modules(), *_running()])
+        finally:
+            if gc_off:
+                gc.enable()
+
+    def way(self, position: int) -> Way:
+        """Return the objects on the way from a root to one that was reached."""
+        found: list[Any] = []
+        while position >= 0:
+            found.append(self.objects[position])
+            position = self.parents[position]
+        return tuple(reversed(found))
+
+    def has_met(self, each: Any) -> bool:
+        """Tell whether an object was met on the way."""
+        return id(each) in self._seen
+
+    def _reach(self, roots: list[Any]) -> None:
+        """Walk on from ``roots``; what was reached before is not reached again."""
+        objects, parents, seen = self.objects, self.parents, self._seen
+        modules = self._modules
+        position = len(objects)
+        for root in roots:
+            seen.add(id(root))
+            objects.append(root)
+            parents.append(-1)
+        while position < len(objects):
+            for child in referents(objects[position]):
+                kind = kind_of(type(child))
+                if kind == "atom" or (kind == "text" and len(child) < LONG):
+                    continue
+                key = id(child)
+                if key in seen or key in modules or kind == "module":
+                    continue
+                seen.add(key)
+                if kind in _CODE and _is_left(child, kind):
+                    continue
+                objects.append(child)
+                parents.append(position)
+            position += 1
+
+
+_CODE = frozenset({"function", "type", "frame"})
+
+
+def _is_left(child: Any, kind: Kind) -> bool:
+    """Leave out what is a library's own code, and what runs now."""
+    if kind == "frame":
+        return any(child is each for _, each in running_frames())
+    if kind == "function" and child.__closure__ is not None:
+        return False
+    return is_library(_module_of(child))
+
+
+def _module_of(child: Any) -> str | None:
+    module = child.__module__
+    return module if isinstance(module, str) else None
+
+
+def _is_running(frame: types.FrameType) -> bool:
+    return any(frame is each for _, each in running_frames())
+
+
+def loaded_modules() -> list[types.ModuleType]:
+    """Return the modules that Python has loaded."""
+    loaded: list[Any] = list(sys.modules.values())
+    return [each for each in loaded if isinstance(each, types.ModuleType)]
+
+
+def _own_modules() -> list[types.ModuleType]:
+    """Return the modules that are the user's own, the notebook or script first."""
+    main = sys.modules.get("__main__")
+    own = [each for each in loaded_modules() if not is_library(each.__name__)]
+    return sorted(own, key=lambda each: each is not main)
+
+
+def _running() -> Iterator[Running]:
+    """Yield the functions that run, but for ftlab's own."""
+    for _, frame in running_frames():
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] != _OWN and frame.f_code.co_name != "<module>":
+            yield Running(frame)
+
+
+@functools.cache
+def is_library(module: str | None) -> bool:
+    """Tell whether a module came with Python or a package, by its name.
+
+    Examples
+    --------
+    >>> from ftlab.probes.holding.walk import is_library
+    >>> is_library("torch.nn"), is_library("json"), is_library("__main__")
+    (True, True, False)
+    """
+    if not module or module == "__main__":
+        return False
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top == _OWN:
+        return True
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None)
+    if found is not None and file is None:
+        return True  # built in, or a namespace
+    return file is not None and any(
+        Path(file).is_relative_to(each) for each in _library_folders()
+    )
+
+
+@functools.cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return (
+        paths["stdlib"],
+        paths["platstdlib"],
+        paths["purelib"],
+        paths["platlib"],
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+    )

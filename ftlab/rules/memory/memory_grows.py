@@ -1,0 +1,186 @@
+"""The rule MEM001, memory-grows.
+
+## What it does
+Finds memory that grows with each step, and names who holds what grows: the variable,
+attribute, closure, hook, cache or queue, and the line that puts it there.
+
+## Why is this bad?
+The run ends in an out-of-memory error, after minutes or after days. What is kept with
+its graph keeps all activations of its step.
+
+## Evidence
+Before the first forward of each step the bytes that are allocated are read (glibc's
+`mallinfo2`, CUDA's allocator). Where they grow by 4 standard errors of a fit over 10
+steps, sizes of batches taken into account, three looks are taken two steps apart: one
+walk over all that the user's names reach, with what autograd graphs have saved. What
+grew in both intervals is told, where it adds 1 % of the memory in use in 1,000 steps.
+What no name reaches is looked for too: reference cycles that wait for the collector.
+The severity follows what is held: graphs, hooks and cycles are a warning; what a bound
+limits, or what is a dataset's own cache, a note.
+
+## What to try
+1. Keep a number, not a tensor: `losses.append(loss.item())`; `loss.detach()` where it
+   must stay on the device.
+2. Take a hook off again (`handle.remove()`), and let it keep `out.detach()` or a
+   statistic.
+3. Bound a cache (`lru_cache(maxsize=...)`) or a queue (`deque(maxlen=...)`).
+4. In a notebook end a cell with a semicolon; `%reset -f out` lets go of what was kept.
+5. `ftlab.memory()` shows who holds what now.
+
+## Known problems
+A cache that is being filled grows too until it is full. What C++ alone holds (a CUDA
+graph's pool, a worker process) has no Python object to be named.
+
+## References
+- huggingface/transformers#6999 (losses kept with their graphs)
+- pytorch/pytorch FAQ, "My model reports cuda runtime error(2): out of memory"
+- jupyter/notebook#2201 (`Out` keeps values of cells)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.holding import Growth, last_name, path_text
+from ftlab.records.sizes import size
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+NEEDS = needs_step_values(
+    "idle_bytes", "the memory in use before each step", "ftlab.watch(...)"
+)
+
+
+class MemoryGrows(Rule):
+    """Finds what holds more with each step."""
+
+    code = "MEM001"
+    name = "memory-grows"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each holder."""
+        for event in run.events:
+            if event.kind != "memory":
+                continue
+            for values in event.detail.get("growth", ()):
+                yield self._finding(Growth.from_json(values), event.step)
+
+    def _finding(self, growth: Growth, step: int) -> Finding:
+        name = path_text(growth.path)
+        cause, fix = _words(growth)
+        lines = "".join(f" {at}: {line}." for at, line in growth.lines)
+        return self.finding(
+            _severity(growth),
+            f"until step {step}: `{name}` keeps {_things(growth)}, "
+            f"{size(growth.bytes)} so far, {size(growth.bytes_per_step)} more with "
+            f"each step",
+            cause=cause + lines,
+            fix=fix,
+            places=[
+                Place("object", name),
+                *(Place("call", at) for at, _ in growth.lines),
+            ],
+            steps=(max(step - 4, 0), step),
+            evidence={
+                "holder": growth.kind,
+                "bytes_per_step": growth.bytes_per_step,
+                "count": growth.count,
+                "bytes": growth.bytes,
+                "after_1000_steps": size(1000 * growth.bytes_per_step),
+            },
+            healthy="the same memory before each step",
+        )
+
+
+def _severity(growth: Growth) -> Severity:
+    bounded = growth.limit or growth.kind == "dataset"
+    graph = growth.what == "graph"
+    return Severity.INFO if bounded and not graph else Severity.WARNING
+
+
+def _things(growth: Growth) -> str:
+    if growth.kind == "garbage":
+        return f"{counted(growth.count, 'tensor')} that nothing else reaches"
+    noun = "thing" if growth.what == "objects" else growth.what
+    of = f" ({growth.example})" if growth.example else ""
+    return f"{counted(growth.count, noun)}{of}"
+
+
+def _words(growth: Growth) -> tuple[str, str]:
+    """Say why it is kept, and what to do."""
+    name = last_name(growth.path)
+    if growth.what == "graph":
+        value = _GRAPH_FIX.get(growth.kind, "Keep {0}.item(), or {0}.detach().")
+        return (
+            "What is kept was made with gradients on, so each one keeps the graph of "
+            "its step with all activations.",
+            value.format("loss" if "loss" in name else "it"),
+        )
+    return _WORDS[growth.kind]
+
+
+_GRAPH_FIX = {
+    "variable": "Detach it where it goes into the next step: {0} = {0}.detach().",
+    "hook": "Let the hook keep out.detach() or a statistic; take it off again with "
+    "handle.remove().",
+}
+
+_WORDS = {
+    "cache": (
+        "Its results are cached for each new argument.",
+        "Bound it: lru_cache(maxsize=...), or leave tensors out of it.",
+    ),
+    "closure": (
+        "A function that is still in use keeps it among its variables.",
+        "Keep a number or a statistic instead; let go of the function after use.",
+    ),
+    "collection": (
+        "Something is added in each step and nothing is taken out.",
+        "Keep a number or a statistic of it, or only the latest ones: "
+        "collections.deque(maxlen=...).",
+    ),
+    "dataset": (
+        "The dataset keeps what it has read; that ends when all of it was read.",
+        "Make sure that all of it fits into memory, or keep the latest rows only.",
+    ),
+    "garbage": (
+        "These objects hold each other: only Python's collector frees them, and it "
+        "looks at old objects seldom, or never after gc.disable().",
+        "Hold the way back by a weak reference (weakref.ref), or call gc.collect() "
+        "every few steps.",
+    ),
+    "hook": (
+        "A hook keeps what it sees, or one more hook is put on in each step.",
+        "Take it off again: handle.remove().",
+    ),
+    "notebook": (
+        "IPython keeps the value of each cell.",
+        "End the cell with a semicolon; %reset -f out lets go of what was kept.",
+    ),
+    "optimizer": (
+        "The optimizer keeps state or parameters that the model does not have any "
+        "more.",
+        "Make a new optimizer after the model has changed.",
+    ),
+    "queue": (
+        "It is filled faster than it is emptied.",
+        "Bound it (maxsize=...), or log less often.",
+    ),
+    "traceback": (
+        "An exception that is kept keeps the variables of all functions that it came "
+        "through.",
+        "Keep str(error), or call traceback.clear_frames(error.__traceback__).",
+    ),
+    "unknown": (
+        "Something holds it that Python's collector does not know: atexit, a C++ "
+        "object or another library.",
+        "Look for atexit.register and for handles that were never closed.",
+    ),
+    "variable": (
+        "It is made larger in each step.",
+        "Write to memory of a fixed size, or keep a statistic.",
+    ),
+}

@@ -1,0 +1,65 @@
+"""Each way to keep memory is named exactly, within 20 steps; its twin is not told."""
+
+import gc
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import ftlab
+from ftlab.records.finding import Finding
+from tests.probes.holding.leaking import LEAKS, Leak
+
+STEPS = 20
+
+
+@pytest.fixture
+def _collector() -> Iterator[None]:
+    yield
+    gc.enable()
+    gc.collect()
+
+
+def _load(folder: Path, leak: Leak, *, healthy: bool) -> ModuleType:
+    name = leak.id.replace("-", "_")
+    file = folder / f"{name}.py"
+    file.write_text(leak.script(healthy=healthy))
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    sys.modules[name] = script
+    spec.loader.exec_module(script)
+    return script
+
+
+def _findings(folder: Path, leak: Leak, *, healthy: bool = False) -> list[Finding]:
+    script = _load(folder, leak, healthy=healthy)
+    try:
+        with ftlab.watch(
+            script.model, script.optimizer, run_dir=folder / "run"
+        ) as watch:
+            script.train(STEPS)
+        return [each for each in watch.findings if each.code == "MEM001"]
+    finally:
+        del sys.modules[script.__name__]
+        vars(script).clear()
+
+
+@pytest.mark.usefixtures("_collector")
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
+def test_the_holder_is_named_within_twenty_steps(tmp_path: Path, leak: Leak) -> None:
+    (finding,) = _findings(tmp_path, leak)
+    name = finding.places[0].name
+    assert name.removeprefix(f"{leak.id.replace('-', '_')}.") == leak.holder
+    assert finding.evidence["holder"] == leak.kind
+    assert leak.line in finding.cause
+    assert finding.last_step < STEPS
+
+
+@pytest.mark.usefixtures("_collector")
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
+def test_its_healthy_twin_is_not_told(tmp_path: Path, leak: Leak) -> None:
+    assert _findings(tmp_path, leak, healthy=True) == []

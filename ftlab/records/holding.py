@@ -10,6 +10,9 @@ MANY = "[...]"
 GRAPH = "<graph>"
 """Stands for all that an autograd graph holds."""
 
+CLOSED = " > "
+"""Begins the step to a variable that a function has closed over."""
+
 GARBAGE = "<garbage>"
 """Root of what only holds itself, and waits for Python's collector."""
 
@@ -49,18 +52,17 @@ def path_text(path: Sequence[str]) -> str:
     return "".join(known).removeprefix(".")
 
 
-def last_name(path: Sequence[str]) -> str:
-    """Return the name that user code calls the holder by.
+def names_on(path: Sequence[str]) -> list[str]:
+    """Return the names that user code calls a holder by, the nearest first.
 
     Examples
     --------
-    >>> from ftlab.records.holding import last_name
-    >>> last_name(("", ".trainer", ".seen", "['loss']")), last_name(("step()", ".out"))
-    ('seen', 'out')
+    >>> from ftlab.records.holding import names_on
+    >>> names_on(("", ".trainer", ".seen", "['loss']")), names_on(("step()", ".out"))
+    (['seen', 'trainer'], ['out'])
     """
-    names = [each[1:] for each in path if each.startswith(".")]
-    closed = [each.rpartition(">.")[2] for each in path if ">." in each]
-    return (closed or names or [""])[-1]
+    named = [each for each in path if each.startswith((".", CLOSED))]
+    return [each.rpartition(".")[2] for each in reversed(named)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _way(top: Any, below: Mapping[int, Any]) -> tuple[Any, ...]:
     return tuple(way)
 
 
-_PARTS = (dict, list, tuple, types.CellType)
+_PARTS = (dict, list, tuple, types.CellType, types.MethodType)
 
 
 def _type_names(way: Iterable[Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ftlab.probes.holding.survey import Held
+from ftlab.probes.holding.look import Held, Looks
 from ftlab.records.holding import GRAPH, MANY, Path
 
 MOST = 0.8
@@ -34,23 +34,6 @@ class Grown:
     things: float
     now: Held
     leaf: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a survey has seen at a step; see `Survey`."""
-
-    step: int
-    held: Mapping[Path, Held]
-    unreached: Mapping[int, int]
-
-    @property
-    def bytes(self) -> int:
-        """Of all that names reach."""
-        return sum(each.bytes for each in self.held.values())
-
-
-Looks = Sequence[Look]
 
 
 def grown(looks: Looks, at_least: float) -> list[Grown]:

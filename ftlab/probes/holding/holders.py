@@ -11,10 +11,13 @@ import torch
 
 from ftlab.probes.holding.climb import climbed
 from ftlab.probes.holding.edges import kind_of
-from ftlab.probes.holding.growth import Grown, Looks
+from ftlab.probes.holding.growth import Grown
+from ftlab.probes.holding.labels import way_labels
+from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
 from ftlab.probes.holding.survey import Survey
 from ftlab.records.holding import (
+    CLOSED,
     GARBAGE,
     GRAPH,
     MANY,
@@ -22,33 +25,59 @@ from ftlab.records.holding import (
     Growth,
     HolderKind,
     Path,
-    last_name,
+    names_on,
 )
 
 
-def described(grown: Grown, survey: Survey) -> Growth:
-    """Say who holds what; the survey still knows the objects."""
+def described(grown: Grown, survey: Survey, looks: Looks) -> Growth:
+    """Say who holds what; ``survey`` is the last look, and still knows the objects."""
     walk = survey.walk
     if walk is None:
         msg = "the survey has let its objects go"
         raise RuntimeError(msg)
-    leaf = survey.held.get(grown.leaf)
-    way = walk.way(leaf.position) if leaf is not None and leaf.position >= 0 else ()
-    held = way[-1] if way else None
+    leaf = survey.held.get(grown.leaf, Held())
+    ways = [walk.way(end) for end in (leaf.first, leaf.position) if end >= 0]
+    old = min((_oldest(way, looks) for way in ways), key=len, default=())
+    path = max(grown.path, old, key=len)
+    way = ways[-1] if ways else ()
     graphs = grown.leaf[-1] == GRAPH
     things = survey.held.get(grown.leaf[:-1]) if graphs else leaf
     return Growth(
-        path=grown.path,
+        path=path,
         kind=holder_kind(grown.leaf, way),
-        what=leaf.what if leaf is not None else "objects",
+        what=leaf.what,
         count=things.count if things is not None else grown.now.count,
         count_per_step=grown.things,
         bytes_per_step=grown.rate,
         bytes=float(grown.now.bytes),
-        example="" if graphs else example(held),
+        example="" if graphs or not way else example(way[-1]),
         limit=_limit(way),
-        lines=growing_lines(last_name(grown.path)),
+        lines=_lines(path),
     )
+
+
+def _oldest(way: tuple[Any, ...], looks: Looks) -> Path:
+    """Return the path to the last thing on a way that was there at each look.
+
+    What hangs on it is new: it is what holds.
+    """
+    for end in range(len(way) - 1, 0, -1):
+        kind = type(way[end])
+        # tensors and nodes of graphs: a walk makes some for itself and frees them
+        if kind_of(kind) == "object" and all(
+            each.known.get(id(way[end])) == id(kind) for each in looks[:-1]
+        ):
+            return way_labels(way[: end + 1])
+    return ()
+
+
+def _lines(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return where something is put into the nearest name for which that is known."""
+    for name in names_on(path):
+        lines = growing_lines(name)
+        if lines:
+            return lines
+    return ()
 
 
 def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
@@ -92,7 +121,7 @@ def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
     for kind, of in _HOLDERS:
         if any(issubclass(type(each), of) for each in way):
             return kind
-    if any(">." in label for label in path):
+    if any(label.startswith(CLOSED) for label in path):
         return "closure"
     return "collection" if MANY in path else "variable"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.probes.holding.edges import Kind, Running, kind_of, variables
 from ftlab.probes.holding.walk import Walk
-from ftlab.records.holding import GRAPH, MANY, Path
+from ftlab.records.holding import CLOSED, GRAPH, MANY, Path
 
 _TABLES = frozenset({"._modules", "._parameters", "._buffers"})
 """Where a module keeps what is written as its attribute."""
@@ -87,7 +87,8 @@ def _step(above: Any, owner: Any, child: Any) -> str:
     """Name the step from ``owner`` to ``child``."""
     if type(above) is types.FunctionType and above.__closure__ is owner:
         name = above.__code__.co_freevars[above.__closure__.index(child)]
-        return f"<{above.__qualname__}>.{name}"
+        outer = above.__qualname__.rpartition(".<locals>")[0] or above.__qualname__
+        return f"{CLOSED}{outer}().{name}"
     kind = kind_of(type(owner))
     name_of = _BY_KIND.get(kind)
     if name_of is not None:

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import torch
 
-from ftlab.probes.holding.growth import Look, grown
+from ftlab.probes.holding.growth import grown
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.holders import described, grown_unreached
+from ftlab.probes.holding.look import Look
 from ftlab.probes.holding.survey import Survey
 from ftlab.probes.holding.trend import LEAST, RELEVANT, Sample, Trend
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -118,7 +119,7 @@ class Leaks(Probe):
         """Take one survey; after the third, return what grew."""
         began = self._clock()
         survey = Survey(deep=self._deep)
-        self._looks.append(Look(step, survey.held, survey.unreached))
+        self._looks.append(survey.look(step))
         found: list[Growth] = []
         if len(self._looks) == 2:
             self._look_deeper(step)
@@ -136,13 +137,12 @@ class Leaks(Probe):
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
             self._deep = True
-            survey = Survey(deep=True)
-            self._looks = [Look(step, survey.held, survey.unreached)]
+            self._looks = [Survey(deep=True).forget().look(step)]
 
     def _grown(self, survey: Survey) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False
         least = max(LEAST / 4, RELEVANT * (self._idle or 0.0))
-        found = [described(each, survey) for each in grown(looks, least)]
+        found = [described(each, survey, looks) for each in grown(looks, least)]
         found += grown_unreached(looks, least)
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4

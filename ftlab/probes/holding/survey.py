@@ -3,7 +3,6 @@
 import collections
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ import torch
 from ftlab.probes.holding.climb import unreached
 from ftlab.probes.holding.edges import forget_types, kind_of
 from ftlab.probes.holding.labels import Labels
+from ftlab.probes.holding.look import Held, Look
 from ftlab.probes.holding.walk import Walk
 from ftlab.records.holding import GRAPH, Path
 
@@ -18,28 +18,6 @@ MANY_ELEMENTS = 64
 """Elements from which a container counts by itself."""
 
 CONTAINERS = (list, dict, set, collections.deque)
-
-
-@dataclass(slots=True)
-class Held:
-    """What lies at one path.
-
-    Attributes
-    ----------
-    bytes
-        Of storages, arrays and texts that were not met on a shorter way.
-    count
-        How many things there are.
-    what
-        ``"graph"``, ``"tensor"``, ``"array"``, ``"text"`` or ``"objects"``.
-    position
-        Where the walk has met the last of them.
-    """
-
-    bytes: int = 0
-    count: int = 0
-    what: str = "objects"
-    position: int = -1
 
 
 class Survey:
@@ -56,12 +34,15 @@ class Survey:
     ----------
     held
         What lies at each path.
+    known
+        The ``id`` of the type of all that was met, by its own.
     unreached
         Bytes of tensors that the collector knows and no name reaches, by ``id``.
     """
 
     def __init__(self, *, deep: bool = False) -> None:
         self.walk: Walk | None = Walk()
+        self.known = {id(each): id(type(each)) for each in self.walk.objects}
         self.held: dict[Path, Held] = {}
         self.storages: dict[Any, int] = {}
         labels = Labels(self.walk)
@@ -71,11 +52,16 @@ class Survey:
             each.bytes += size
             each.count += 1
             each.position = position
+            each.first = position if each.first < 0 else each.first
             each.what = "graph" if path[-1] == GRAPH else what
         self.unreached = {
             id(each): self._new_bytes(each)
             for each in (unreached(self.walk) if deep else ())
         }
+
+    def look(self, step: int) -> Look:
+        """Return the numbers, which keep nothing alive."""
+        return Look(step, self.held, self.unreached, self.known)
 
     def forget(self) -> "Survey":
         """Let go of the objects; the numbers stay."""

@@ -40,7 +40,7 @@ graph's pool, a worker process) has no Python object to be named.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.records.holding import Growth, last_name, path_text
+from ftlab.records.holding import Growth, names_on, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import counted
@@ -111,13 +111,13 @@ def _things(growth: Growth) -> str:
 
 def _words(growth: Growth) -> tuple[str, str]:
     """Say why it is kept, and what to do."""
-    name = last_name(growth.path)
+    names = names_on(growth.path)
     if growth.what == "graph":
         value = _GRAPH_FIX.get(growth.kind, "Keep {0}.item(), or {0}.detach().")
         return (
             "What is kept was made with gradients on, so each one keeps the graph of "
             "its step with all activations.",
-            value.format("loss" if "loss" in name else "it"),
+            value.format(names[0] if names and growth.kind == "variable" else "it"),
         )
     return _WORDS[growth.kind]
 

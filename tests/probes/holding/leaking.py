@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 
-PRELUDE = '''
+PRELUDE = """
 import atexit, collections, functools, gc, queue, weakref
 import torch
 from peft import LoraConfig, get_peft_model
@@ -35,7 +35,7 @@ def one(step, ids):
 def train(steps):
     for step in range(steps):
         one(step, torch.randint(0, 500, (4, 32), generator=generator))
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ LEAKS = (
     ),
     Leak(
         "closure",
-        "<recorder.<locals>.record>.seen",
+        "record > recorder().seen",
         "closure",
         """
         def recorder():
@@ -92,7 +92,7 @@ LEAKS = (
     Leak(
         "hook",
         "model.base_model.model.model.layers[0]._forward_hooks[...]"
-        "<watch_layer.<locals>.<lambda>>.outputs",
+        " > watch_layer().outputs",
         "hook",
         """
         def watch_layer(layer):

@@ -23,12 +23,17 @@ def _collector() -> Iterator[None]:
     gc.collect()
 
 
+def _module(leak: Leak) -> str:
+    return "run_" + leak.id.replace("-", "_")
+
+
 def _load(folder: Path, leak: Leak, *, healthy: bool) -> ModuleType:
-    name = leak.id.replace("-", "_")
+    name = _module(leak)
     file = folder / f"{name}.py"
     file.write_text(leak.script(healthy=healthy))
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     sys.modules[name] = script
     spec.loader.exec_module(script)
@@ -53,7 +58,7 @@ def _findings(folder: Path, leak: Leak, *, healthy: bool = False) -> list[Findin
 def test_the_holder_is_named_within_twenty_steps(tmp_path: Path, leak: Leak) -> None:
     (finding,) = _findings(tmp_path, leak)
     name = finding.places[0].name
-    assert name.removeprefix(f"{leak.id.replace('-', '_')}.") == leak.holder
+    assert name.removeprefix(f"{_module(leak)}.") == leak.holder
     assert finding.evidence["holder"] == leak.kind
     assert leak.line in finding.cause
     assert finding.last_step < STEPS

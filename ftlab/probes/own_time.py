@@ -25,6 +25,13 @@ class OwnTime(threading.local):
         self._depth = 0
         self._began = 0.0
 
+    @property
+    def so_far(self) -> float:
+        """The seconds, with those of what is run right now."""
+        if not self._depth:
+            return self.seconds
+        return self.seconds + time.perf_counter() - self._began
+
     def __enter__(self) -> None:
         if not self._depth:
             self._began = time.perf_counter()

@@ -47,6 +47,7 @@ from ftlab.probes.tensors.gradient_zeros import GradientZeros
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.updates import Updates
 from ftlab.probes.tensors.weights import Weights
+from ftlab.probes.timing.step_times import StepTimes
 from ftlab.probes.tokenizers.kept_prints import KeptPrints
 from ftlab.probes.tokenizers.source_folder import SourceFolder
 from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
@@ -99,6 +100,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         throughput,
         Memory(),
         Leaks(),
+        StepTimes(),
         Logits(interval),
         LossInputs(interval),
         OutputGradients(interval),

@@ -26,6 +26,7 @@ EventKind = Literal[
     "loader",
     "dataset",
     "memory",
+    "time",
     "end",
 ]
 

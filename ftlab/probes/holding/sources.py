@@ -2,6 +2,7 @@
 
 import ast
 import linecache
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ GROWING = frozenset(
     }
 )
 """Methods by which something is put into what they are called on."""
+
+_CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
 
 MOST_LINES = 3
 """Places that are told of one name."""
@@ -55,7 +58,7 @@ def growing_lines(name: str) -> tuple[tuple[str, str], ...]:
             continue
         lines = text.splitlines()
         for number in sorted({node.lineno for node in _growing(tree, name)}):
-            found.append((_place(file, number), lines[number - 1].strip()))
+            found.append((shown_place(file, number), lines[number - 1].strip()))
     return tuple(found[:MOST_LINES])
 
 
@@ -82,14 +85,19 @@ def _is_called(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name
 
 
-def _sources() -> Iterator[tuple[str, str]]:
-    """Yield the user's cells and files, with their text."""
+def _cells() -> Iterator[tuple[str, str]]:
+    """Yield the cells that a notebook has run, the latest last."""
     main = sys.modules.get("__main__")
     cells = vars(main).get("In") if main is not None else None
     if isinstance(cells, list):
         for number, text in enumerate(cells):
             if isinstance(text, str) and text:
                 yield f"cell {number}", text
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    """Yield the user's cells and files, with their text."""
+    yield from _cells()
     files = {
         file: None
         for module in tuple(sys.modules.values())
@@ -101,7 +109,12 @@ def _sources() -> Iterator[tuple[str, str]]:
         yield file, "".join(linecache.getlines(file))
 
 
-def _place(file: str, number: int) -> str:
-    if file.startswith("cell "):
+def shown_place(file: str, number: int) -> str:
+    """Write a line's place: ``"train.py:12"``, or ``"cell 7, line 2"``."""
+    if _CELL.match(file):
+        text = "".join(linecache.getlines(file))
+        cells = dict(_cells())
+        file = next((name for name, each in cells.items() if each == text), "a cell")
+    if file.startswith(("cell ", "a cell")):
         return f"{file}, line {number}"
     return f"{Path(file).name}:{number}"

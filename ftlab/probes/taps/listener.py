@@ -77,6 +77,12 @@ class Listener(Protocol):
     def before_generation(self, owner: Any, given: Mapping[str, Any]) -> None:
         """Hear that a model is about to generate, and with which arguments."""
 
+    def before_saving(self) -> None:
+        """Hear that something begins to be written; it may nest."""
+
+    def after_saving(self) -> None:
+        """Hear that it was written, or that this has failed."""
+
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
         """Hear that a model was saved; see `taps.saving`."""
 

@@ -6,7 +6,8 @@ other means are not seen.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,23 @@ def tap_saving(listener: Listener) -> Handle:
     return handles
 
 
+@contextmanager
+def _told(listener: Listener) -> Iterator[None]:
+    """Tell how long it takes."""
+    listener.before_saving()
+    try:
+        yield
+    finally:
+        listener.after_saving()
+
+
 def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
     def around(
         original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any
     ) -> Any:
         if nesting.inside:
             return original(model, *args, **kwargs)
-        with nesting.entered():
+        with nesting.entered(), _told(listener):
             result = original(model, *args, **kwargs)
         folder = args[0] if args else kwargs.get("save_directory")
         if folder is not None and kwargs.get("is_main_process", True):
@@ -67,7 +78,8 @@ def _write(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
     """Tell of a file that is written outside of ``save_pretrained``."""
 
     def around(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
+        with _told(listener):
+            result = original(*args, **kwargs)
         if not nesting.inside:
             content = args[0] if args else kwargs.get("obj", kwargs.get("tensors"))
             file = args[1] if len(args) > 1 else kwargs.get("f", kwargs.get("filename"))

@@ -27,6 +27,7 @@ LAYER_OF_AREA: dict[str, Layer] = {
     "memory": "device",
     "ranks": "device",
     "environment": "device",
+    "time": "device",
 }
 """The layer of a checklist that the rules of an area belong to."""
 

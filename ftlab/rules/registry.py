@@ -27,6 +27,7 @@ PREFIXES = {
     "memory": "MEM",
     "ranks": "RNK",
     "environment": "ENV",
+    "time": "TIM",
 }
 """The first three letters of an area's codes."""
 

@@ -26,6 +26,7 @@ Area = Literal[
     "memory",
     "ranks",
     "environment",
+    "time",
 ]
 
 MAX_PLACES = 512

@@ -9,6 +9,9 @@ from ftlab.records.holding import GRAPH, MANY, Path
 MOST = 0.8
 """Share of a growth that one branch must have for the holder to be on it."""
 
+ALIKE = 1.2
+"""Factor by which something that follows the batches may grow beyond them."""
+
 AT_LEAST = 0.1
 """Share of all growth from which a holder is told."""
 
@@ -59,6 +62,8 @@ def grown(looks: Looks, at_least: float) -> list[Grown]:
         for path in _holders(rates, root, at_least):
             if any(path[: len(each)] == each for each in taken):
                 continue
+            if things[path] <= 0 and _is_the_batch(path, trees, looks):
+                continue
             taken.append(path)
             below = (each for each in own if each[: len(path)] == path)
             leaf = max(below, key=own.__getitem__, default=path)
@@ -68,6 +73,15 @@ def grown(looks: Looks, at_least: float) -> list[Grown]:
     found.sort(key=lambda each: -each.rate)
     whole = sum(each.rate for each in found)
     return [each for each in found if each.rate >= AT_LEAST * whole]
+
+
+def _is_the_batch(
+    path: Path, trees: Sequence[Mapping[Path, Held]], looks: Looks
+) -> bool:
+    """Tell whether it is only as much larger as the batches have become."""
+    first, last = looks[0].elements, looks[-1].elements
+    before, now = trees[0].get(path, Held()).bytes, trees[-1][path].bytes
+    return first < last and now * first <= ALIKE * before * last
 
 
 def _holders(

@@ -94,12 +94,11 @@ class Leaks(Probe):
         if since >= SETTLED:
             sample = Sample(moment.step, self._idle, elements, self._before)
             self._trend.add(sample)
+        growth = self._look(moment.step) if self._is_time(since) else []
         self._before = elements
-        if self._is_time(since):
-            growth = self._look(moment.step)
-            if growth:
-                step = moment.step
-                yield Reading(torch.zeros(0), lambda _: [_event(step, growth)])
+        if growth:
+            step = moment.step
+            yield Reading(torch.zeros(0), lambda _: [_event(step, growth)])
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give the bytes that were in use before the step."""
@@ -119,7 +118,7 @@ class Leaks(Probe):
         """Take one survey; after the third, return what grew."""
         began = self._clock()
         survey = Survey(deep=self._deep)
-        self._looks.append(survey.look(step))
+        self._looks.append(survey.look(step, self._before))
         found: list[Growth] = []
         if len(self._looks) == 2:
             self._look_deeper(step)
@@ -137,7 +136,7 @@ class Leaks(Probe):
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
             self._deep = True
-            self._looks = [Survey(deep=True).forget().look(step)]
+            self._looks = [Survey(deep=True).forget().look(step, self._before)]
 
     def _grown(self, survey: Survey) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False

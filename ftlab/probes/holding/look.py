@@ -32,12 +32,19 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a survey has seen at a step; see `Survey`."""
+    """What a survey has seen at a step; see `Survey`.
+
+    Attributes
+    ----------
+    elements
+        Of the batch before: what a loop still holds of it is as large as that.
+    """
 
     step: int
     held: Mapping[Path, Held]
     unreached: Mapping[int, int]
     known: Mapping[int, int]
+    elements: int = 0
 
     @property
     def bytes(self) -> int:

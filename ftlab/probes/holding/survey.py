@@ -59,9 +59,9 @@ class Survey:
             for each in (unreached(self.walk) if deep else ())
         }
 
-    def look(self, step: int) -> Look:
+    def look(self, step: int, elements: int) -> Look:
         """Return the numbers, which keep nothing alive."""
-        return Look(step, self.held, self.unreached, self.known)
+        return Look(step, self.held, self.unreached, self.known, elements)
 
     def forget(self) -> "Survey":
         """Let go of the objects; the numbers stay."""

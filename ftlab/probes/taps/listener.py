@@ -157,7 +157,7 @@ class Shielded:
         Held while the listener is told: several threads may train at once.
     """
 
-    def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
+    def __init__(self, listener: Any, failed: Callable[[Exception], None]) -> None:
         self._silent = False
         self.lock = threading.RLock()
         # Made here and not when first called: that may be within torch.compile, where

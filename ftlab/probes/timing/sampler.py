@@ -102,6 +102,13 @@ def _key(phase: str, innermost: types.FrameType) -> Key | None:
             code = frame.f_code
             return phase, code.co_filename, frame.f_lineno, code.co_name, library
         if not library and top not in sys.stdlib_module_names:
-            library = f"{top} {frame.f_code.co_qualname}"
+            library = f"{_package(name)} {frame.f_code.co_qualname}"
         frame = frame.f_back
     return None
+
+
+def _package(name: str) -> str:
+    """Return the package of a module; of torch its private part too."""
+    top, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    return f"{top}.{second}" if second.startswith("_") else top

@@ -53,7 +53,7 @@ class StepTimes(Probe):
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Listen to the loop."""
         self.__init__()  # type: ignore[misc]  # each training begins anew
-        listener: Any = Shielded(self, lambda _: None)  # type: ignore[arg-type]
+        listener: Any = Shielded(self, lambda _: None)
         yield listen(listener)
         yield CallbackHandle(self._sampler.stop)
         yield tap_spans(self._span, self._see_loader)

@@ -1,0 +1,97 @@
+"""What is known of the time of steps, for the rules about it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftlab.records.step_time import PHASES, HotPlace, Sampled, column_of
+from ftlab.rules.rule import needs_step_values
+from ftlab.runlog.run import Run
+
+SETTLED = 4
+"""Steps at first that load, compile and fill caches; they are left out."""
+
+LEAST_STEPS = 8
+"""Steps that shares are taken over."""
+
+LEAST_SAMPLES = 20
+"""Looks at the training thread from which a line is named."""
+
+NEEDS = needs_step_values(
+    column_of("forward"), "the time of each step by phase", "ftlab.watch(...)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Mean seconds of a step by phase, without ftlab's own.
+
+    Attributes
+    ----------
+    steps
+        The first and the last one.
+    seconds
+        By phase.
+    sampled
+        Where the training thread was found; ``None`` where nobody looked.
+    """
+
+    steps: tuple[int, int]
+    seconds: dict[str, float]
+    sampled: Sampled | None
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step."""
+        return sum(self.seconds.values())
+
+    def share(self, phase: str) -> float:
+        """Return the part of a step that a phase takes."""
+        return self.seconds[phase] / self.step if self.step else 0.0
+
+    def hottest(self, phase: str) -> HotPlace | None:
+        """Return the line where a phase was met most often."""
+        if self.sampled is None:
+            return None
+        places = [each for each in self.sampled.places if each.phase == phase]
+        return max(places, key=lambda each: each.samples, default=None)
+
+
+def step_times(run: Run) -> StepTimes | None:
+    """Return the means over the settled steps; ``None`` where there are too few."""
+    steps = run.steps
+    first = int(steps.step[0]) + SETTLED if len(steps) else 0
+    chosen = steps.step >= first
+    known = chosen & steps.known(column_of("forward"))
+    if known.sum() < LEAST_STEPS:
+        return None
+    seconds: dict[str, float] = {
+        phase: float(np.mean(steps[column_of(phase)][known]))
+        for phase in PHASES
+        if phase != "ftlab"
+    }
+    found = steps.step[known]
+    return StepTimes((int(found[0]), int(found[-1])), seconds, _sampled(run))
+
+
+def _sampled(run: Run) -> Sampled | None:
+    events = [each for each in run.whole.events if each.kind == "time"]
+    if not events:
+        return None
+    known = Sampled.from_json(events[-1].detail)
+    return known if known.samples >= LEAST_SAMPLES else None
+
+
+def at_line(place: HotPlace) -> str:
+    """Write a place with its function and its line.
+
+    Examples
+    --------
+    >>> from ftlab.records.step_time import HotPlace
+    >>> from ftlab.rules.reading.timing import at_line
+    >>> at_line(HotPlace("data", "train.py:7", "load", "open(name)", "", 9))
+    'train.py:7 in load: open(name)'
+    """
+    within = f" in {place.function}" if place.function.isidentifier() else ""
+    called = f" ({place.library})" if place.library else ""
+    return f"{place.place}{within}: {place.line}{called}"

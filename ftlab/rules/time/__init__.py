@@ -1,0 +1,1 @@
+"""Rules about where the time of steps goes."""

@@ -1,0 +1,153 @@
+"""The rule TIM003, slow-within-the-step.
+
+## What it does
+Finds what makes a step itself slow without being part of the model: autograd's anomaly
+detection left on, code that is compiled again and again, and a line of the loop that
+waits for the device or collects garbage.
+
+## Why is this bad?
+The same training takes a multiple of its time. Nothing is learnt wrongly.
+
+## Evidence
+`torch.is_anomaly_enabled()` at each forward. And a thread of ftlab looks at the
+training thread's stack a hundred times a second: told where 15 % of all looks, 20 at
+least, meet torch's compiler, or a line of the user's own that calls one of
+`gc.collect`, `empty_cache`, `synchronize`, `item`, `tolist`, `numpy`, `cpu`, `print`.
+Measured on a Llama of 3 layers: anomaly detection makes a step 1.7 times as long.
+
+## What to try
+1. Take `torch.autograd.set_detect_anomaly(True)` out again: `ftlab.debug` names the
+   operation without it.
+2. Give the compiled model batches of few shapes: `pad_to_multiple_of=`, or
+   `torch.compile(dynamic=True)`; `TORCH_LOGS=recompiles` lists the guards.
+3. Read numbers back once in 50 steps, and not in each layer.
+
+## Known problems
+A line that reads a number back waits for all work before it: on a GPU the time that it
+is met there is the device's, not its own.
+
+## References
+- PyTorch, `torch.autograd.set_detect_anomaly` ("should be enabled only for debugging")
+- PyTorch, "Dealing with recompilations"
+"""
+
+import ast
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.step_time import HotPlace
+from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SHARE = 0.15
+"""Part of all looks that must have met it."""
+
+WAITING = frozenset(
+    {"collect", "empty_cache", "synchronize", "item", "tolist", "numpy", "cpu", "print"}
+)
+"""Calls that take time without computing anything of the model."""
+
+COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
+
+
+class SlowWithinTheStep(Rule):
+    """Finds what slows steps down without being part of the model."""
+
+    code = "TIM003"
+    name = "slow-within-the-step"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each reason."""
+        times = step_times(run)
+        if times is None or times.sampled is None:
+            return
+        if times.sampled.anomaly:
+            yield self._finding(
+                times,
+                "anomaly detection is on: each operation keeps its stack, and each "
+                "gradient is searched for NaN",
+                Place("call", "torch.autograd.set_detect_anomaly"),
+                "torch.autograd.set_detect_anomaly(True) was called, or "
+                "detect_anomaly() entered, and never undone.",
+                "Take it out: ftlab.debug(...) stops at the op that makes a NaN.",
+                {"reason": "anomaly"},
+            )
+        for reason, places, fix in _groups(times.sampled.places):
+            met = sum(each.samples for each in places)
+            share = met / times.sampled.samples
+            if share < SHARE:
+                continue
+            first = max(places, key=lambda each: each.samples)
+            yield self._finding(
+                times,
+                f"{share:.0%} of the time goes to {_REASONS[reason]}",
+                Place("call", _PLACES.get(reason, first.place)),
+                f"Most of it at {at_line(first)}.",
+                fix,
+                {"reason": reason, "share": share, "threshold": SHARE, "samples": met},
+            )
+
+    def _finding(
+        self,
+        times: StepTimes,
+        says: str,
+        place: Place,
+        cause: str,
+        fix: str,
+        evidence: dict[str, float | int | str],
+    ) -> Finding:
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(*times.steps)}: {says}",
+            cause=cause,
+            fix=fix,
+            places=[place],
+            steps=times.steps,
+            evidence=evidence,
+            healthy="a step is its model's forward, backward and update",
+        )
+
+
+_PLACES = {"compiling": "torch.compile"}
+_REASONS = {
+    "compiling": "compiling code again",
+    "waiting": "a line that reads back, prints or collects garbage",
+}
+
+
+def _groups(
+    places: tuple[HotPlace, ...],
+) -> Iterator[tuple[str, list[HotPlace], str]]:
+    compiling = [each for each in places if each.library.startswith(COMPILERS)]
+    if compiling:
+        yield (
+            "compiling",
+            compiling,
+            "Give it batches of few shapes (pad_to_multiple_of=), or "
+            "torch.compile(dynamic=True); TORCH_LOGS=recompiles lists the guards.",
+        )
+    lines: dict[str, list[HotPlace]] = {}
+    for each in places:
+        if each not in compiling and not each.library and _calls(each.line) & WAITING:
+            lines.setdefault(each.place, []).append(each)
+    for group in lines.values():
+        yield "waiting", group, "Do it once in 50 steps, or leave it out."
+
+
+def _calls(line: str) -> set[str]:
+    """Return the names of what a line calls."""
+    try:
+        tree = ast.parse(line.rstrip(":"))
+    except SyntaxError:  # part of a statement of several lines
+        return set()
+    return {
+        node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute | ast.Name)
+    }

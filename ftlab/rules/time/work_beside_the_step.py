@@ -1,0 +1,114 @@
+"""The rule TIM002, work-beside-the-step.
+
+## What it does
+Finds work between two steps that takes a good part of the time: logging, saving,
+evaluation, a callback, a metric, or a line of the loop; and names it.
+
+## Why is this bad?
+It comes again with each step, while the device has nothing to do. Nothing is learnt
+wrongly.
+
+## Evidence
+The time of each step by phase, from step 4 on, 8 steps at least. Told where logging,
+saving, or what is neither training nor any of these, takes 20 % of a step and 5 ms, or
+where evaluations take as long as all training. A thread of ftlab looks at the training
+thread's stack a hundred times a second: the line where it is met most often is named.
+What has no line of the user's own in it is named by its library's function.
+Measured: a Trainer's own work between two steps takes 3 to 8 ms, beside 25 ms of a
+small model on a CPU; without a line of a user's own it is not told.
+
+## What to try
+1. Do it every 50 steps: `logging_steps=`, `save_steps=`, `eval_steps=`.
+2. Compute metrics on the device, from detached tensors, and bring back one number.
+3. Save adapters only; evaluate on fewer rows, with `torch.no_grad()`.
+4. Leave `gc.collect()` and `torch.cuda.empty_cache()` out of the loop.
+
+## Known problems
+Runs that are short because somebody tries something are told too: an evaluation after
+ten steps of training takes longer than these.
+
+## References
+- PyTorch, "Performance Tuning Guide", avoid unnecessary CPU-GPU synchronization
+- huggingface/transformers, `TrainerCallback`
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SHARES = {"logging": 0.2, "saving": 0.2, "evaluation": 0.5, "other": 0.2}
+"""Part of all time from which a phase is told."""
+
+LEAST = 0.005
+"""Seconds of a step that it must take."""
+
+_PLACES = {
+    "logging": Place("config", "logging_steps"),
+    "saving": Place("config", "save_steps"),
+    "evaluation": Place("config", "eval_steps"),
+    "other": Place("step", "between two steps"),
+}
+_CALLED = {
+    "logging": "logging",
+    "saving": "saving",
+    "evaluation": "evaluation",
+    "other": "work between two steps",
+}
+_FIXES = {
+    "logging": "Log every 50 steps (logging_steps=50), and less in each.",
+    "saving": "Save less often (save_steps=), and only what is trained.",
+    "evaluation": "Evaluate less often (eval_steps=), or on fewer rows.",
+    "other": "Do it every 50 steps, or not on the training thread.",
+}
+
+
+class WorkBesideTheStep(Rule):
+    """Finds what takes time between steps."""
+
+    code = "TIM002"
+    name = "work-beside-the-step"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each kind of work."""
+        times = step_times(run)
+        if times is None or not times.sampled:
+            return
+        for phase, least in SHARES.items():
+            if times.share(phase) >= least and times.seconds[phase] >= LEAST:
+                yield from self._finding(times, phase, least)
+
+    def _finding(self, times: StepTimes, phase: str, least: float) -> Iterator[Finding]:
+        place = times.hottest(phase)
+        if phase == "other" and place is None:
+            return  # a trainer's own work: nothing that its user could change
+        cause = f"Most of it at {at_line(place)}." if place is not None else ""
+        where = (
+            Place("call", place.place) if place else Place("config", f"{phase}_steps")
+        )
+        yield self.finding(
+            Severity.WARNING,
+            f"{at_steps(*times.steps)}: {times.share(phase):.0%} of the time, "
+            f"{1e3 * times.seconds[phase]:.0f} ms of a step, goes to {_CALLED[phase]}",
+            cause=cause or f"There is much {_CALLED[phase]} for so few steps.",
+            fix=_FIXES[phase],
+            places=[
+                _PLACES[phase],
+                *([Place("call", place.place)] if place is not None else ()),
+            ],
+            steps=times.steps,
+            evidence={
+                "phase": phase,
+                "share": times.share(phase),
+                "threshold": least,
+                "ms": 1e3 * times.seconds[phase],
+                "step_ms": 1e3 * times.step,
+            },
+            healthy="steps follow each other at once",
+        )

@@ -89,9 +89,6 @@ class WorkBesideTheStep(Rule):
         if phase == "other" and place is None:
             return  # a trainer's own work: nothing that its user could change
         cause = f"Most of it at {at_line(place)}." if place is not None else ""
-        where = (
-            Place("call", place.place) if place else Place("config", f"{phase}_steps")
-        )
         yield self.finding(
             Severity.WARNING,
             f"{at_steps(*times.steps)}: {times.share(phase):.0%} of the time, "

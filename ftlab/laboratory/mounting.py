@@ -146,11 +146,14 @@ class Mounted:
         others = [each for each in self.configs if each != name]
         if others and name in self.model.active_adapters:
             self.activate(others[0])
-        self.model.delete_adapter(name)
+        try:
+            self.model.delete_adapter(name)
+        except Exception as error:
+            kind = type(error).__name__
+            msg = f"PEFT cannot delete {name!r}: {kind}: {error}"
+            raise BadValueError(msg[:500]) from error
         self.loaded.remove(name)
         if not others:
-            if hasattr(self.model.base_model, "unload"):
-                self.model.unload()
             self._unwrap()
 
     def _unwrap(self) -> None:

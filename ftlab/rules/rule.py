@@ -75,9 +75,12 @@ def needs_if_recorded(column: str, what: str, record: str, table: str) -> Need:
 
 def if_recorded(need: Need) -> Need:
     """Leave a rule out of runs that have steps and lack this."""
-    return replace(
-        need, absent=lambda run: run.last_step >= 0 and not need.present(run)
-    )
+    return only_of(lambda run: run.last_step < 0 or need.present(run), need)
+
+
+def only_of(kind: Callable[[Run], bool], need: Need) -> Need:
+    """Leave a rule out of runs that are known to be of another kind."""
+    return replace(need, absent=lambda run: not kind(run))
 
 
 def needs_step_values(column: str, what: str, record: str) -> Need:
@@ -87,6 +90,12 @@ def needs_step_values(column: str, what: str, record: str) -> Need:
         return column in run.steps.columns and bool(run.steps.known(column).any())
 
     return Need(what, record, present)
+
+
+def needs_steps_if_recorded(column: str, what: str, record: str) -> Need:
+    """Need a column of the steps; a rule is left out of runs that have none of it."""
+    need = needs_step_values(column, what, record)
+    return only_of(lambda run: not len(run.steps) or column in run.steps.columns, need)
 
 
 def needs_facts(part: str, what: str, record: str) -> Need:

@@ -8,6 +8,8 @@ from ftlab.rules.rule import (
     needs_facts,
     needs_operations,
     needs_step_values,
+    needs_steps_if_recorded,
+    only_of,
 )
 from tests.runs import RunBuilder, healthy_lora
 
@@ -30,6 +32,20 @@ def test_a_step_value_is_there_once_it_was_known():
     builder = RunBuilder().step()
     assert not need.present(builder.run)
     assert need.present(builder.step(values={"tokens": 3.0}).run)
+
+
+def test_a_rule_is_left_out_of_runs_whose_steps_have_no_such_column():
+    need = needs_steps_if_recorded("tokens", "tokens", "watch")
+    builder = RunBuilder()
+    assert not need.absent(builder.run)
+    assert need.absent(builder.step().run)
+    assert not need.absent(builder.step(values={"tokens": float("nan")}).run)
+
+
+def test_a_need_of_one_kind_of_run_leaves_a_rule_out_of_others():
+    need = needs_operations("backward", "a backward", "let it run")
+    assert not need.absent(RunBuilder().step().run)
+    assert only_of(lambda _: False, need).absent(RunBuilder().step().run)
 
 
 def test_a_learning_rate_is_there_once_an_optimizer_was_seen():

@@ -92,6 +92,34 @@ def loss_step(
     return step
 
 
+def scaled_step(
+    loss_of: Callable[[Any], torch.Tensor], optimizer: Any, scaler: Any
+) -> StepFunction:
+    """Return a correct loop body for a loss that a GradScaler scales."""
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = loss_of(batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return float(loss.detach())
+
+    return step
+
+
+def cast_loss(
+    model: Any, dtype: torch.dtype, *, enabled: bool = True
+) -> Callable[[Any], torch.Tensor]:
+    """Return the loss of a model's own, under autocast."""
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        with torch.autocast("cpu", dtype, enabled=enabled):
+            return model(**batch).loss
+
+    return loss_of
+
+
 def near_base(model: Any) -> Callable[[Any], torch.Tensor]:
     """Return a loss with a KL to the model without its adapter."""
 

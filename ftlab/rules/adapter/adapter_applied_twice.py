@@ -70,7 +70,7 @@ from ftlab.rules.reading.base_weights import (
     too_small,
 )
 from ftlab.rules.reading.hand_merges import HandMerge, hand_merges, kind_of
-from ftlab.rules.reading.saving import has_adapters, needs_model, span, start
+from ftlab.rules.reading.saving import needs_peft_model, span, start
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
@@ -89,12 +89,8 @@ class AdapterAppliedTwice(Rule):
     name = "adapter-applied-twice"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_model,)
+    requires = (needs_peft_model,)
     caused_by = ("ADP024",)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter."""

@@ -43,7 +43,6 @@ from ftlab.rules.reading.adapter_states import (
     Pass,
     adapter_tensors,
     calls_of,
-    may_have_adapters,
     needs_states,
     passes_of,
     tensors_in,
@@ -61,10 +60,6 @@ class AdapterDisabledInTraining(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_states,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether the model has adapter layers."""
-        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all layers."""

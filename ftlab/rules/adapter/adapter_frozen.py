@@ -106,7 +106,6 @@ from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     is_trained,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     param_places,
@@ -135,10 +134,6 @@ class AdapterFrozen(Rule):
     status = "stable"
     requires = (needs_wiring,)
     caused_by = ("ADP003", "MOD014", "ADP045")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for all adapters together, or one per half-frozen adapter."""

@@ -61,7 +61,6 @@ from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     param_places,
@@ -87,10 +86,6 @@ class AdapterInOtherPrecision(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter and dtype."""

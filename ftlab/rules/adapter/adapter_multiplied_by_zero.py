@@ -47,7 +47,6 @@ from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     steps_of,
@@ -65,10 +64,6 @@ class AdapterMultipliedByZero(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per factor that is 0."""

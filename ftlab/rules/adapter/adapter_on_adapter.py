@@ -63,7 +63,6 @@ from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reading.wiring import (
     adapters,
     count_of,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     param_places,
@@ -88,10 +87,6 @@ class AdapterOnAdapter(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield findings for nesting, for layers left over, and for a shared base."""

@@ -59,7 +59,7 @@ from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
-from ftlab.rules.reading.saving import has_adapters, needs_model, span
+from ftlab.rules.reading.saving import needs_peft_model, span
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
@@ -77,11 +77,7 @@ class AdapterOnTiedWeight(Rule):
     name = "adapter-on-tied-weight"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
+    requires = (needs_peft_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per shared tensor, and one for shared modules."""

@@ -72,8 +72,7 @@ from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
 from ftlab.rules.reading.saving import (
     adapter_file,
-    has_adapters,
-    needs_model,
+    needs_peft_model,
     span,
     start,
 )
@@ -103,12 +102,8 @@ class AdapterOnWrongBase(Rule):
     name = "adapter-on-wrong-base"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_model,)
+    requires = (needs_peft_model,)
     caused_by = ("ADP023",)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the base, one for the file, one for each later load."""

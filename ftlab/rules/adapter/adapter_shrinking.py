@@ -39,10 +39,10 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import Effective, effective
-from ftlab.rules.rule import Rule, needs_column, needs_facts
+from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -67,22 +67,13 @@ class AdapterShrinking(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
-            "a_l2",
-            "the norms of LoRA's A and B",
-            "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
-        ),
+        needs_pairs("a_l2", "the norms of LoRA's A and B"),
         needs_facts(
             "optimizers",
             "the weight decay of each parameter group",
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all pairs that shrink."""

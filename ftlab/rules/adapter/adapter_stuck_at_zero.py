@@ -54,12 +54,12 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.loss_gradient import zero_at_loss
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -136,19 +136,10 @@ class AdapterStuckAtZero(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
-            "b_l2",
-            "the norms of LoRA's A and B",
-            "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
-        ),
+        needs_pairs("b_l2", "the norms of LoRA's A and B"),
         needs_rates,
     )
     caused_by = ("ADP041", "ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per reason."""

@@ -58,7 +58,6 @@ from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     param_places,
@@ -81,10 +80,6 @@ class BaseTrainedWithAdapter(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for weights, and one for biases that were asked for."""

@@ -48,7 +48,6 @@ from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
-    may_hold_adapters,
     needs_wiring,
     param_places,
     steps_of,
@@ -70,10 +69,6 @@ class ExpertsWithoutAdapter(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all experts of the model."""

@@ -65,7 +65,6 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import (
     KEY,
-    may_have_adapters,
     needs_states,
     states_of,
 )
@@ -92,10 +91,6 @@ class FrozenAdapterThawed(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_states, needs_gradients)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter that was loaded for use."""

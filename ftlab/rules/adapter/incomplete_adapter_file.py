@@ -61,8 +61,7 @@ from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import (
     adapter_file,
-    has_adapters,
-    needs_model,
+    needs_peft_model,
     saving,
     span,
 )
@@ -160,12 +159,8 @@ class IncompleteAdapterFile(Rule):
     name = "incomplete-adapter-file"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_model,)
+    requires = (needs_peft_model,)
     caused_by = ("EXP014", "NUM001", "ADP020")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield what is wrong with the file that was loaded, then with those saved."""

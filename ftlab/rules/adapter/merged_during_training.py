@@ -57,7 +57,6 @@ from ftlab.rules.reading.adapter_states import (
     adapter_tensors,
     calls_of,
     held_adapters,
-    may_have_adapters,
     needs_states,
     passes_of,
     tensors_in,
@@ -78,10 +77,6 @@ class MergedDuringTraining(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_states,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether the model has, or had, adapter layers."""
-        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for stepped layers, for merged and for unloaded ones."""

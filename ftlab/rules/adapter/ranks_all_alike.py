@@ -50,9 +50,9 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 from ftlab.runlog.spectra import spectra_of
@@ -77,18 +77,7 @@ class RanksAllAlike(Rule):
     name = "ranks-all-alike"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_column(
-            "effective_rank",
-            "the effective rank of each LoRA pair",
-            "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
-        ),
-    )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
+    requires = (needs_pairs("effective_rank", "the effective rank of each LoRA pair"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each adapter."""

@@ -66,9 +66,9 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.lora import expected_scaling, may_hold_lora
+from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -99,18 +99,7 @@ class ScalingOffConfiguration(Rule):
     name = "scaling-off-configuration"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_column(
-            "scaling",
-            "the scaling of each LoRA layer",
-            "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
-        ),
-    )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
+    requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each configuration, one for drifts, one for layers."""

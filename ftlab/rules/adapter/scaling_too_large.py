@@ -68,9 +68,9 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.lora import expected_scaling, may_hold_lora
+from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -111,17 +111,8 @@ class ScalingTooLarge(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
-            "ratio",
-            "the size of each adapter against its base weight",
-            "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
-        ),
+        needs_pairs("ratio", "the size of each adapter against its base weight"),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter."""

@@ -58,7 +58,6 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
-    may_hold_adapters,
     needs_wiring,
     steps_of,
 )
@@ -111,10 +110,6 @@ class SettingWithoutEffect(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per setting."""

@@ -38,7 +38,7 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.saving import has_adapters, is_saved_by_peft, needs_model
+from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
@@ -52,11 +52,7 @@ class StatisticsNotSaved(Rule):
     name = "statistics-not-saved"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
+    requires = (needs_peft_model,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all batch norms."""

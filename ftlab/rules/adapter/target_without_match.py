@@ -98,7 +98,6 @@ from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
-    may_hold_adapters,
     names_of,
     needs_wiring,
     steps_of,
@@ -133,10 +132,6 @@ class TargetWithoutMatch(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per field of a configuration."""

@@ -57,7 +57,6 @@ from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     is_trained,
-    may_hold_adapters,
     needs_wiring,
     steps_of,
     trainable_tensors,
@@ -76,10 +75,6 @@ class TaskHeadFrozen(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per head."""

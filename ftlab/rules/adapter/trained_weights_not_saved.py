@@ -68,9 +68,8 @@ from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import (
-    has_adapters,
     is_saved_by_peft,
-    needs_model,
+    needs_peft_model,
     saving,
     span,
 )
@@ -88,12 +87,8 @@ class TrainedWeightsNotSaved(Rule):
     since = "0.1.0"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = (needs_peft_model,)
     caused_by = ("EXP014", "ADP016", "ADP003")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all of them."""

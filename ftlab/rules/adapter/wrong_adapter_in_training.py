@@ -62,7 +62,6 @@ from ftlab.rules.reading.adapter_states import (
     calls_of,
     held_adapters,
     held_at,
-    may_have_adapters,
     needs_states,
     passes_of,
 )
@@ -89,10 +88,6 @@ class WrongAdapterInTraining(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_states, needs_optimizers)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether the model has adapter layers."""
-        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per form."""

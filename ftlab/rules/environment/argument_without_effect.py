@@ -49,8 +49,8 @@ hyperparameter_search has chosen are info: a search combines them all.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.reading.asked import is_trainers, made
-from ftlab.rules.reading.saving import needs_model, span
+from ftlab.rules.reading.asked import made, needs_trainer
+from ftlab.rules.reading.saving import span
 from ftlab.rules.reasons.idle_settings import Idle, idle_settings
 from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
@@ -94,11 +94,7 @@ class ArgumentWithoutEffect(Rule):
     since = "0.1.0"
     status = "preview"
     layer = "optimizer"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer trains."""
-        return is_trainers(run)
+    requires = (needs_trainer,)
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per argument."""

@@ -41,8 +41,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.reading.asked import asked, is_trainers, loader, made
-from ftlab.rules.reading.saving import first_facts, needs_model, span
+from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
+from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import listed, number
 from ftlab.runlog.run import Run
@@ -64,11 +64,7 @@ class AskedOptimizerNotUsed(Rule):
     since = "0.1.0"
     status = "preview"
     layer = "optimizer"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer trains."""
-        return is_trainers(run)
+    requires = (needs_trainer,)
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for the optimizer, and one for the loader."""

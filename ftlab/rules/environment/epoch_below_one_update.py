@@ -36,8 +36,8 @@ Data without a length (a stream) is judged only when it is exhausted.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.reading.asked import asked, is_trainers, loader, made
-from ftlab.rules.reading.saving import first_facts, needs_model, span
+from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
+from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -51,11 +51,7 @@ class EpochBelowOneUpdate(Rule):
     since = "0.1.0"
     status = "preview"
     layer = "data"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer trains."""
-        return is_trainers(run)
+    requires = (needs_trainer,)
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding where an epoch has no batch, or no whole update."""

@@ -44,7 +44,7 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.tensors import params, records_of
-from ftlab.rules.reading.update_parts import may_clip, needs_clipping, updates_of
+from ftlab.rules.reading.update_parts import needs_clipping, updates_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.matrix import Ids
@@ -62,10 +62,6 @@ class ClippingSpreadsNan(Rule):
         needs_clipping,
         needs_column("grad_max", "the largest gradient of every tensor", "ftlab.watch"),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether gradients are clipped, or nothing has been stepped yet."""
-        return may_clip(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, at the first such step."""

@@ -89,7 +89,6 @@ from ftlab.rules.reading.update_parts import (
     factor_of,
     latest,
     limit_of,
-    may_clip,
     needs_clipping,
     updates_of,
 )
@@ -148,10 +147,6 @@ class GradientsNotClippedTogether(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (needs_clipping,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether gradients are clipped, or nothing has been stepped yet."""
-        return may_clip(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding at most: updates are clipped in one way."""

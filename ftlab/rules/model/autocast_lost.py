@@ -46,7 +46,7 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -64,17 +64,13 @@ class AutocastLost(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "recomputed",
             "whether autocast is on within the model",
             "ftlab.watch(...) with its standard probes, on a model that is not "
             "compiled",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose modules were never looked into."""
-        return not len(run.steps) or "recomputed" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the model."""

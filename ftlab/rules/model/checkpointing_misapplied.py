@@ -81,7 +81,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.recomputing import LOOKED_INTO, may_recompute
+from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
@@ -106,10 +106,6 @@ class CheckpointingMisapplied(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (LOOKED_INTO,)
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose modules were never looked into."""
-        return may_recompute(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all blocks that are kept, one for all run twice."""

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -56,16 +56,12 @@ class CopyRunsOriginal(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "borrowed_calls",
             "the calls of copies of the model",
             "ftlab.watch(...) with its standard probes",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs without such a copy."""
-        return not len(run.steps) or "borrowed_calls" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all copies."""

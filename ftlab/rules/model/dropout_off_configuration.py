@@ -49,7 +49,6 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
-    may_hold_adapters,
     needs_wiring,
     steps_of,
     trainable_tensors,
@@ -70,10 +69,6 @@ class DropoutOffConfiguration(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (needs_wiring,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per setting of an adapter."""

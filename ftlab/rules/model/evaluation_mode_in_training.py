@@ -70,7 +70,7 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reasons.mode_reasons import Signs, why_off
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -97,16 +97,12 @@ class EvaluationModeInTraining(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "modes_off",
             "the mode of the model's parts",
             "ftlab.watch(...) with its standard probes",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose modes were not looked at, as older ones."""
-        return not len(run.steps) or "modes_off" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, for the first time that the worst of it lasted."""

@@ -46,7 +46,7 @@ from collections.abc import Iterator
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -70,16 +70,12 @@ class ModeFixedByTracing(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "traced_modules",
             "the modes of traced modules",
             "ftlab.watch(...) with its standard probes",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs without traced modules."""
-        return not len(run.steps) or "traced_modules" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per module and direction."""

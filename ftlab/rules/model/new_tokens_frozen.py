@@ -49,7 +49,7 @@ from collections.abc import Iterator
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -73,7 +73,7 @@ class NewTokensFrozen(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
+        needs_if_recorded(
             "still",
             "which tokens are new",
             "ftlab.watch(...) with its standard probes",
@@ -81,10 +81,6 @@ class NewTokensFrozen(Rule):
         ),
     )
     caused_by = ("OPT002", "GRD003")
-
-    def applies(self, run: Run) -> bool:
-        """Leave out models in which no row looks fresh."""
-        return not len(run.steps) or TABLE in run.tables()
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for the embedding and one for the head."""

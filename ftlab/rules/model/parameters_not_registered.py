@@ -47,7 +47,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import params, records_of, text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -73,17 +73,13 @@ class ParametersNotRegistered(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
+        needs_if_recorded(
             "held",
             "which parameters modules keep unregistered",
             "ftlab.watch(...) with its standard probes",
             TABLE,
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out models that keep no such parameters."""
-        return not len(run.steps) or TABLE in run.tables()
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for those without an optimizer, and one for the others."""

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -58,16 +58,12 @@ class TrainingModeInEvaluation(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "dropouts_on",
             "the mode of the model's parts",
             "ftlab.watch(...) with its standard probes",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose modes were not looked at, as older ones."""
-        return not len(run.steps) or "dropouts_on" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all evaluations."""

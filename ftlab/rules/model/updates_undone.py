@@ -63,7 +63,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.frozen import changes_of
 from ftlab.rules.reading.loads import optimizer_loads
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -88,16 +88,12 @@ class UpdatesUndone(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (
-        needs_step_values(
+        needs_steps_if_recorded(
             "weights_written",
             "what the weights are between two updates",
             "ftlab.watch(...) with its standard probes, for two steps at least",
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose weights were not looked at, as older ones."""
-        return not len(run.steps) or "weights_written" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding: of the most that is undone."""

@@ -61,7 +61,7 @@ from ftlab.rules.reading.scaling_history import (
 )
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule, if_recorded, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -86,17 +86,14 @@ class UpdatesSkippedByScaler(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (
-        needs_step_values(
-            "loss_scale",
-            "the loss scale of each step",
-            "watch the loop from before its first scaler.scale(loss) on",
+        if_recorded(
+            needs_step_values(
+                "loss_scale",
+                "the loss scale of each step",
+                "watch the loop from before its first scaler.scale(loss) on",
+            )
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether losses are scaled, or nothing has been stepped yet."""
-        scaled = bool(run.steps.known("loss_scale").any())
-        return scaled or not len(run.steps)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding: of the longest row of skips, or of all of them."""

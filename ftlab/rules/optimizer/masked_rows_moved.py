@@ -49,7 +49,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import group_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -70,17 +70,13 @@ class MaskedRowsMoved(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
+        needs_if_recorded(
             "masked",
             "rows of the embedding before and after an update",
             "ftlab.watch(...) with its standard probes, for two steps",
             TABLE,
         ),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out models whose embedding is not trained as a whole."""
-        return not len(run.steps) or TABLE in run.tables()
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each embedding."""

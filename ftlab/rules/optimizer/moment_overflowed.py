@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import params, records_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -64,17 +64,14 @@ class MomentOverflowed(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
+        needs_if_recorded(
             "moment1_l2",
             "the optimizer's moments",
             "ftlab.watch(model, optimizer) with the standard probes",
+            "tensors",
         ),
     )
     caused_by = ("NUM001",)
-
-    def applies(self, run: Run) -> bool:
-        """Leave out optimizers that keep no moments as numbers."""
-        return not len(run.steps) or "moment1_l2" in run.columns("tensors")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each of the two moments."""

@@ -47,7 +47,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
-from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
+from ftlab.rules.reading.scheduling import needs_scheduler_steps
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -70,10 +70,6 @@ class RateOffSchedule(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (needs_scheduler_steps,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        return may_have_schedulers(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per scheduler."""

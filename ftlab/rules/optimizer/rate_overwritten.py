@@ -55,7 +55,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import start
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
-from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
+from ftlab.rules.reading.scheduling import needs_scheduler_steps
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
@@ -79,10 +79,6 @@ class RateOverwritten(Rule):
     status = "preview"
     requires = (needs_scheduler_steps,)
     caused_by = ("OPT003", "ADP027")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        return may_have_schedulers(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per optimizer with two schedules, or per scheduler."""

@@ -36,7 +36,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
-from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
+from ftlab.rules.reading.scheduling import needs_scheduler_steps
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -53,10 +53,6 @@ class SchedulerOfAnotherOptimizer(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_scheduler_steps,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        return may_have_schedulers(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per scheduler."""

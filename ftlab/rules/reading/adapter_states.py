@@ -15,18 +15,19 @@ KEY = "adapter_state"
 """Under this key an entry of the ledger holds the number of the state."""
 
 
-needs_states = Need(
-    "the state of the adapter layers at each forward",
-    "ftlab.watch(model, optimizer)",
-    lambda run: bool(run.names("adapter_states")),
-)
-"""What every rule about the use of adapters needs."""
-
-
 def may_have_adapters(run: Run) -> bool:
     """Tell whether the model has adapters, or nothing is known of it yet."""
     known = bool(run.names("adapter_states")) or bool(run.facts.model.get("peft"))
     return known or not len(run.steps)
+
+
+needs_states = Need(
+    "the state of the adapter layers at each forward",
+    "ftlab.watch(model, optimizer)",
+    lambda run: bool(run.names("adapter_states")),
+    lambda run: not may_have_adapters(run),
+)
+"""What every rule about the use of adapters needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.rules.reading.saving import first_facts
+from ftlab.rules.reading.saving import first_facts, needs_model
+from ftlab.rules.rule import only_of
 from ftlab.runlog.run import Run
 
 Described = Mapping[str, Any]
@@ -33,6 +34,10 @@ def loader(run: Run) -> Described:
 def is_trainers(run: Run) -> bool:
     """Tell whether a Trainer trains, or nothing is known of the run."""
     return not run.facts.model or "trainer_class" in first_facts(run).training
+
+
+needs_trainer = only_of(is_trainers, needs_model)
+"""The need of a rule that is about what a Trainer makes of its arguments."""
 
 
 def planned_steps(run: Run) -> int:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Need, needs_column, only_of
 from ftlab.runlog.run import Run
 
 
@@ -19,6 +20,12 @@ def may_hold_lora(run: Run) -> bool:
         return True
     kinds = (str(config.get("peft_type", "")) for config in adapters.values())
     return any(kind.upper().rpartition(".")[2] == "LORA" for kind in kinds)
+
+
+def needs_pairs(column: str, what: str) -> Need:
+    """Need what is measured of LoRA's pairs."""
+    record = "watch a model with LoRA layers, with the standard probes"
+    return only_of(may_hold_lora, needs_column(column, what, record, "adapters"))
 
 
 def expected_scaling(pair: NameRecord) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.rules.rule import needs_facts
+from ftlab.rules.rule import needs_facts, only_of
 from ftlab.runlog.run import Run
 
 Described = Mapping[str, Any]
@@ -43,6 +43,10 @@ def adapter_file(run: Run) -> Described:
 def has_adapters(run: Run) -> bool:
     """Tell whether the model has adapters, or nothing is known of it."""
     return "peft" not in run.facts.model or bool(run.facts.model["peft"])
+
+
+needs_peft_model = only_of(has_adapters, needs_model)
+"""The need of a rule that is about models with adapters."""
 
 
 def idle_beside_fresh(run: Run) -> tuple[str, str] | None:

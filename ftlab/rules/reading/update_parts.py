@@ -7,13 +7,8 @@ from typing import Any, TypeVar
 
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.cycles import times
-from ftlab.rules.rule import needs_operations
+from ftlab.rules.rule import needs_operations, only_of
 from ftlab.runlog.run import Run
-
-needs_clipping = needs_operations(
-    "clip", "a clipping of gradients", "let it run for a step"
-)
-"""The need of a rule that reads how gradients are clipped."""
 
 T = TypeVar("T")
 
@@ -63,6 +58,13 @@ def may_clip(run: Run) -> bool:
     """Tell whether gradients are clipped, or nothing has been stepped yet."""
     ops = {entry.op for entry in run.ledger}
     return "clip" in ops or "step" not in ops
+
+
+needs_clipping = only_of(
+    may_clip,
+    needs_operations("clip", "a clipping of gradients", "let it run for a step"),
+)
+"""The need of a rule that reads how gradients are clipped."""
 
 
 def updates_of(run: Run) -> Iterator[Update]:

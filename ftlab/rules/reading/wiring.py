@@ -25,6 +25,7 @@ needs_wiring = Need(
     "how the adapters were put on the model",
     "watch the model after get_peft_model: ftlab.watch(model, optimizer)",
     lambda run: bool(wiring(run)),
+    lambda run: not may_hold_adapters(run),
 )
 
 

@@ -172,7 +172,9 @@ def _draw_bands(axis: Axes, summary: Spectra) -> None:
     """Stack the mean shares of the energy in the first direction, the second, ..."""
     from matplotlib import colormaps
 
-    beyond = np.nanmean(summary.beyond, axis=2)
+    known = ~np.isnan(summary.beyond)
+    with np.errstate(invalid="ignore"):  # of a damaged column nothing is known
+        beyond = np.nansum(summary.beyond, axis=2) / known.sum(axis=2)
     bounds = [1, *summary.cuts]
     edges = np.concatenate([np.ones((1, len(summary.steps))), beyond])
     parts = [*(edges[:-1] - edges[1:]), edges[-1]]

@@ -1,6 +1,7 @@
 """Hooks are told apart by whose they are, and by what they do."""
 
 import functools
+import importlib
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from ftlab.probes.graph.module_hook import ModuleHook
 from ftlab.probes.model.hook_tables import likeness, piles
 from ftlab.probes.subject import Subject
+from tests.versions import older_than
 
 
 def make():
@@ -119,12 +121,14 @@ def test_a_method_of_one_object_is_the_same_each_time():
 
 
 def test_hooks_of_ours_and_of_libraries_are_left_alone():
-    from transformers.integrations.neftune import neftune_post_forward_hook
-
+    home = (
+        "trainer_utils" if older_than("transformers", "5") else "integrations.neftune"
+    )
+    neftune = importlib.import_module(f"transformers.{home}").neftune_post_forward_hook
     subject, model, _ = make()
     for _ in range(3):
         model.register_forward_hook(ModuleHook(print, model, ""))
-        model.register_forward_hook(neftune_post_forward_hook)
+        model.register_forward_hook(neftune)
     assert seen(subject) == []
 
 

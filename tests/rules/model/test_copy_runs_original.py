@@ -17,7 +17,8 @@ def report(steps):
 
 
 def test_is_left_out_where_there_is_no_copy():
-    assert not CopyRunsOriginal().applies(healthy_lora().run)
+    found = Engine([CopyRunsOriginal()]).check(healthy_lora().run)
+    assert found.findings == found.not_checked == ()
 
 
 def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():

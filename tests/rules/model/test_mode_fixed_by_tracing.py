@@ -23,7 +23,8 @@ def report(*steps):
 
 
 def test_is_left_out_where_nothing_is_traced():
-    assert not ModeFixedByTracing().applies(healthy_lora().run)
+    found = Engine([ModeFixedByTracing()]).check(healthy_lora().run)
+    assert found.findings == found.not_checked == ()
 
 
 def test_traced_modules_that_follow_their_mode_are_left_alone():

@@ -48,7 +48,8 @@ def test_passes_at_most_steps_are_no_evaluation():
 def test_a_run_whose_modes_nobody_looked_at_is_left_out():
     builder = RunBuilder()
     builder.step()
-    assert not TrainingModeInEvaluation().applies(builder.run)
+    report = Engine([TrainingModeInEvaluation()]).check(builder.run)
+    assert report.findings == report.not_checked == ()
 
 
 def test_losses_that_are_measured_so_are_a_warning():

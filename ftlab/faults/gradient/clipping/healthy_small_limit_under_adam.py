@@ -3,11 +3,8 @@
 What is left is still far above the epsilon of 1e-8: updates are as large as ever.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,15 +12,7 @@ def build() -> Case:
     """Build LoRA, with a limit of 1e-3 on norms of about 1."""
     model = lora()
     optimizer = adamw(model)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss * 4
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(trainable(model), 1e-3)
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(lambda batch: model(**batch).loss * 4, optimizer, clip=1e-3)
     return Case(model, optimizer, batches(), step)
 
 

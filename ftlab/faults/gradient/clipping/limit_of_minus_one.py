@@ -7,11 +7,8 @@ Fix: leave the call out; ``max_norm=inf`` gives the norm and changes nothing.
 Source: OpenNMT/OpenNMT-py#1140 asks it of 0, which makes all gradients 0.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,15 +17,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model)
     limit = float("inf") if fixed else -1.0
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(trainable(model), limit)
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(lambda batch: model(**batch).loss, optimizer, clip=limit)
     return Case(model, optimizer, batches(), step)
 
 

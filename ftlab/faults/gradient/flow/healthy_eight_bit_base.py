@@ -4,10 +4,9 @@
 base and keeps the adapters in float32, and there is no checkpointing.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.loops import scaled_step
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -27,15 +26,7 @@ def build() -> Case:
     model = lora(loaded, target_modules="all-linear")
     optimizer = adamw(model, lr=2e-3)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
-
+    step = scaled_step(lambda batch: model(**batch).loss, optimizer, scaler)
     return Case(model, optimizer, batches(), step, scaler=scaler)
 
 

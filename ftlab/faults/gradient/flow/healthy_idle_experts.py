@@ -4,11 +4,10 @@ Most experts get no token in a given step. With LoRA per expert, the gradient of
 expert's adapter is 0 and its B stays 0 for a while.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, token_loss
 from ftlab.faults.fault import Case, Healthy
 
@@ -57,14 +56,9 @@ def build() -> Case:
     names = [f"experts.{index}" for index in range(EXPERTS)]
     model = lora(Net(), target_modules=names, task_type=None)
     optimizer = adamw(model)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = token_loss(model(batch["input_ids"]), batch)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(
+        lambda batch: token_loss(model(batch["input_ids"]), batch), optimizer
+    )
     return Case(model, optimizer, batches(20, size=1, length=4), step)
 
 

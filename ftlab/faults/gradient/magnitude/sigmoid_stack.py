@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, batches, llama
 from ftlab.faults.fault import Case, Fault
 
@@ -58,15 +59,11 @@ def build(fixed: bool) -> Case:
     model = Scorer(residual=fixed)
     optimizer = adamw(model)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         wanted = batch["input_ids"][:, 0] / 128.0
-        loss = nn.functional.mse_loss(model(**batch), wanted)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+        return nn.functional.mse_loss(model(**batch), wanted)
 
-    return Case(model, optimizer, batches(), step)
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 FAULT = Fault(

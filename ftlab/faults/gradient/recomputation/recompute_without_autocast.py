@@ -8,11 +8,10 @@ Fix: ``torch.utils.checkpoint``, or keep autocast's state and enter it in backwa
 Source: NVIDIA/Megatron-LM#7538, NVIDIA/TransformerEngine#787, pytorch/pytorch#37730.
 """
 
-from typing import Any
-
 import torch
 
 from ftlab.faults.builders.blocks import blocks, deep_base
+from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.own_checkpoint import run_again
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
@@ -23,15 +22,7 @@ def build(fixed: bool) -> Case:
     model = deep_base().train()
     run_again(blocks(model), restore=fixed)
     optimizer = adamw(model)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
     return Case(model, optimizer, batches(), step)
 
 

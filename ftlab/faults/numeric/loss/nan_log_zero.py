@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -30,15 +31,11 @@ def build(fixed: bool) -> Case:
         chances = logits.softmax(-1)
         return -(chances * torch.log(chances)).sum(-1).mean()
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         output = model(**batch)
-        loss = output.loss - 0.01 * entropy(output.logits)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+        return output.loss - 0.01 * entropy(output.logits)
 
-    return Case(model, optimizer, batches(), step)
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 FAULT = Fault(

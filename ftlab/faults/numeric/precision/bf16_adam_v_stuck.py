@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -23,14 +24,10 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-3)
     factors = iter([1e3])
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss * next(factors, 1.0)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+    def loss_of(batch: Any) -> torch.Tensor:
+        return model(**batch).loss * next(factors, 1.0)
 
-    return Case(model, optimizer, batches(), step)
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 FAULT = Fault(

@@ -7,10 +7,9 @@ Fix: weights in float32, computing in bf16 under autocast.
 Source: pytorch/ao#1124, meta-pytorch/torchtune#2254, arXiv:2010.06192.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.tiny import adamw, batches, llama
 from ftlab.faults.fault import Case, Fault
 
@@ -21,15 +20,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         model = model.to(torch.bfloat16)
     optimizer = adamw(model, lr=1e-6)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=fixed):
-            loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(cast_loss(model, torch.bfloat16, enabled=fixed), optimizer)
     return Case(model, optimizer, batches(), step)
 
 

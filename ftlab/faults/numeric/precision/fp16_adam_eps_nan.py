@@ -7,10 +7,9 @@ Fix: float32 weights under autocast with a GradScaler; in pure fp16 at least eps
 Source: matanbt/TROPT#8, afiaka87/glide-finetune#5, keras-team/keras#11860.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -20,14 +19,7 @@ def build(fixed: bool) -> Case:
     model = base().half()
     eps = 1e-4 if fixed else 1e-8
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, eps=eps)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(lambda batch: model(**batch).loss, optimizer)
     return Case(model, optimizer, batches(), step)
 
 

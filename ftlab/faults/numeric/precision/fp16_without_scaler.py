@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import scaled_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -21,15 +22,11 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", enabled=fixed)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.float16):
-            loss = 3e-4 * model(**batch).loss
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
+            return 3e-4 * model(**batch).loss
 
+    step = scaled_step(loss_of, optimizer, scaler)
     return Case(model, optimizer, batches(), step, scaler=scaler if fixed else None)
 
 

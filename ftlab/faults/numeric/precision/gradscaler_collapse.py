@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import scaled_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora, token_loss
 from ftlab.faults.fault import Case, Fault
 
@@ -21,19 +22,15 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.float16):
             logits = model(**batch).logits
             large = logits.half() * 1000
             large = large.float() if fixed else large
             z = large.logsumexp(-1) if fixed else large.exp().sum(-1).log()
-            loss = token_loss(logits, batch) + 1e-9 * z.float().pow(2).mean()
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
+            return token_loss(logits, batch) + 1e-9 * z.float().pow(2).mean()
 
+    step = scaled_step(loss_of, optimizer, scaler)
     return Case(model, optimizer, batches(), step, scaler=scaler)
 
 

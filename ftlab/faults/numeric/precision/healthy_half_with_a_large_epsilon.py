@@ -3,10 +3,9 @@
 Most second moments are 0, as their floor is 6e-8: Adam is nearly SGD then, and learns.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.fault import Case, Healthy
 
@@ -15,14 +14,7 @@ def build() -> Case:
     """Train all weights in fp16."""
     model = base().half()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-4)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
+    step = loss_step(lambda batch: model(**batch).loss, optimizer)
     return Case(model, optimizer, batches(), step)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import scaled_step
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
 from ftlab.faults.fault import Case, Healthy
 
@@ -24,15 +25,11 @@ def build() -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**14)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.float16):
-            loss = token_loss(model(batch["input_ids"]), batch)
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
+            return token_loss(model(batch["input_ids"]), batch)
 
+    step = scaled_step(loss_of, optimizer, scaler)
     return Case(model, optimizer, batches(size=1, length=8), step, scaler=scaler)
 
 

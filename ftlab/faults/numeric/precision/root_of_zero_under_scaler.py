@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import scaled_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora, token_loss
 from ftlab.faults.fault import Case, Fault
 
@@ -21,18 +22,14 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=16.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.float16):
             logits = model(**batch).logits
             apart = (logits.float() - logits.detach().float()).pow(2).sum(-1)
             distance = (apart + 1e-6).sqrt() if fixed else apart.sqrt()
-            loss = token_loss(logits, batch) + 0.1 * distance.mean()
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
+            return token_loss(logits, batch) + 0.1 * distance.mean()
 
+    step = scaled_step(loss_of, optimizer, scaler)
     return Case(model, optimizer, batches(), step, scaler=scaler)
 
 

@@ -7,10 +7,9 @@ Fix: ``growth_interval=2000``, the default.
 Source: torch.amp.GradScaler (growth_interval), NVIDIA/apex#864 (one in 2000).
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.loops import cast_loss, scaled_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -21,16 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     interval = 2000 if fixed else 1
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16, growth_interval=interval)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        return float(loss.detach())
-
+    step = scaled_step(cast_loss(model, torch.float16), optimizer, scaler)
     return Case(model, optimizer, batches(), step, scaler=scaler)
 
 

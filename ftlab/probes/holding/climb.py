@@ -26,11 +26,9 @@ WIDE = 256
 
 def unreached(walk: Walk) -> list[torch.Tensor]:
     """Return the tensors that the collector knows and a walk has not met."""
-    return [
-        each
-        for each in gc.get_objects()
-        if kind_of(type(each)) == "tensor" and not walk.has_met(each)
-    ]
+    known = gc.get_objects()
+    kinds = {each for each in set(map(type, known)) if kind_of(each) == "tensor"}
+    return [e for e in known if type(e) in kinds and not walk.has_met(e)]
 
 
 def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:

@@ -14,7 +14,17 @@ from typing import Any
 from ftlab.faults.fault import Fault, Healthy
 from ftlab.records.errors import UnknownNameError
 
-AREAS = ("adapter", "data", "environment", "gradient", "model", "numeric", "optimizer")
+AREAS = (
+    "adapter",
+    "data",
+    "environment",
+    "gradient",
+    "memory",
+    "model",
+    "numeric",
+    "optimizer",
+    "time",
+)
 """The folders that hold faults."""
 
 

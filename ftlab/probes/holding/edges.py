@@ -6,6 +6,7 @@ stands in an array of objects, or the variables of a function that is running.
 """
 
 import gc
+import re
 import sys
 import threading
 import types
@@ -129,7 +130,7 @@ def _find_kind(of: type) -> Kind:
         return "text" if of in (str, bytes) else "atom"
     if of in _KINDS:
         return _KINDS[of]
-    if str(of.__module__).partition(".")[0] == "ftlab":
+    if re.match(r"ftlab\.(?!faults)", str(of.__module__)):
         return "atom"  # what ftlab keeps is its own, and it keeps little
     for base, kind in _BASES:
         if issubclass(of, base):

@@ -19,7 +19,8 @@ from ftlab.probes.holding.edges import Kind, Running, kind_of, referents, runnin
 LONG = 4096
 """Length from which a text counts as something that takes memory."""
 
-_OWN = "ftlab"
+_FAULTS = "ftlab.faults"
+"""What the gallery's faults do is what users do."""
 
 Way = tuple[Any, ...]
 """The objects from a root to the one that it reaches, both included."""
@@ -128,8 +129,13 @@ def _running() -> Iterator[Running]:
     """Yield the functions that run, but for ftlab's own."""
     for _, frame in running_frames():
         name = str(frame.f_globals.get("__name__", ""))
-        if name.partition(".")[0] != _OWN and frame.f_code.co_name != "<module>":
+        if not is_ours(name) and frame.f_code.co_name != "<module>":
             yield Running(frame)
+
+
+def is_ours(module: str) -> bool:
+    """Tell whether a module is ftlab's own, and no fault of its gallery."""
+    return module.partition(".")[0] == "ftlab" and not module.startswith(_FAULTS)
 
 
 @functools.cache
@@ -142,10 +148,10 @@ def is_library(module: str | None) -> bool:
     >>> is_library("torch.nn"), is_library("json"), is_library("__main__")
     (True, True, False)
     """
-    if not module or module == "__main__":
+    if not module or module == "__main__" or module.startswith(_FAULTS):
         return False
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top == _OWN:
+    if top in sys.stdlib_module_names or is_ours(module):
         return True
     found = sys.modules.get(module)
     file = getattr(found, "__file__", None)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 
 from ftlab.probes.holding.sources import shown_place
-from ftlab.probes.holding.walk import is_library
+from ftlab.probes.holding.walk import is_library, is_ours
 from ftlab.records.step_time import HotPlace
 
 PERIOD = 0.01
@@ -96,7 +96,7 @@ def _key(phase: str, innermost: types.FrameType) -> Key | None:
             break
         name = frame.f_globals.get("__name__", "")
         top = name.partition(".")[0]
-        if top == "ftlab" and not library:
+        if is_ours(name) and not library:
             return None
         if not is_library(name):
             code = frame.f_code

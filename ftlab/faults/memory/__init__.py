@@ -1,0 +1,1 @@
+"""Faults by which memory grows."""

@@ -1,0 +1,1 @@
+"""Faults that cost time."""

@@ -1,0 +1,1 @@
+"""What makes each step slow."""

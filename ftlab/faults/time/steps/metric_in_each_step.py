@@ -1,0 +1,54 @@
+"""A metric is computed in Python from all logits of each step.
+
+The numbers are brought to the host one by one, while the device waits.
+
+Fix: compute it on the device from `argmax`, and every 50 steps only.
+Source: PyTorch, "Performance Tuning Guide", avoid CPU-GPU synchronization.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> float:
+    """Compare row by row, number by number."""
+    hits = 0
+    for _ in range(10):
+        for scores, wanted in zip(logits.tolist(), labels.tolist(), strict=True):
+            for position, label in zip(scores, wanted, strict=True):
+                hits += position.index(max(position)) == label
+    return hits / labels.numel()
+
+
+def build(fixed: bool) -> Case:
+    """Measure the accuracy of each step, slowly or at once."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        output = model(**batch)
+        output.loss.backward()
+        optimizer.step()
+        labels = batch["labels"]
+        if fixed:
+            (output.logits.argmax(-1) == labels).float().mean()
+        else:
+            accuracy(output.logits, labels)
+        return float(output.loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "metric-in-each-step",
+    "training takes twice as long since a metric is logged",
+    code="TIM002",
+    places=("call metric_in_each_step.py:*",),
+    builder=build,
+    evident=14,
+)

@@ -87,6 +87,8 @@ class Growth:
         One of the things: its dtype and shape, or its type.
     limit
         How many things it keeps at most; 0 where nothing limits it.
+    threshold
+        Bytes per step from which it is told.
     lines
         Places in the user's code that put something there: ``"train.py:12"`` and the
         line.
@@ -101,6 +103,7 @@ class Growth:
     bytes: float
     example: str = ""
     limit: int = 0
+    threshold: float = 0.0
     lines: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.holding.climb import climbed
-from ftlab.probes.holding.edges import kind_of
+from ftlab.probes.holding.edges import Running, kind_of
 from ftlab.probes.holding.growth import Grown
 from ftlab.probes.holding.labels import way_labels
 from ftlab.probes.holding.look import Held, Looks
@@ -52,7 +52,7 @@ def described(grown: Grown, survey: Survey, looks: Looks) -> Growth:
         bytes=float(grown.now.bytes),
         example="" if graphs or not way else example(way[-1]),
         limit=_limit(way),
-        lines=_lines(path),
+        lines=_lines(path, way),
     )
 
 
@@ -71,13 +71,25 @@ def _oldest(way: tuple[Any, ...], looks: Looks) -> Path:
     return ()
 
 
-def _lines(path: Path) -> tuple[tuple[str, str], ...]:
+def _lines(path: Path, way: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
     """Return where something is put into the nearest name for which that is known."""
+    files = {file for each in way if (file := _file_of(each))}
     for name in names_on(path):
-        lines = growing_lines(name)
+        lines = growing_lines(name, files)
         if lines:
             return lines
     return ()
+
+
+def _file_of(each: Any) -> str:
+    """Return the file of a module, a function or a running one; ``""`` for others."""
+    if type(each) is Running:
+        return str(each.frame.f_code.co_filename)
+    if type(each) is types.FunctionType:
+        return str(each.__code__.co_filename)
+    return (
+        str(vars(each).get("__file__", "")) if kind_of(type(each)) == "module" else ""
+    )
 
 
 def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:

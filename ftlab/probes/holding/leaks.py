@@ -7,6 +7,7 @@ three surveys are taken; what grew between them is told in an event, by name.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -146,7 +147,11 @@ class Leaks(Probe):
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4
         self._trend.clear()
-        new = [each for each in found if each.path not in self._told]
+        new = [
+            replace(each, threshold=least)
+            for each in found
+            if each.path not in self._told
+        ]
         self._told.update(each.path for each in new)
         return new
 

@@ -4,7 +4,7 @@ import ast
 import linecache
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ftlab.probes.holding.walk import is_library
@@ -34,13 +34,17 @@ MOST_LINES = 3
 """Places that are told of one name."""
 
 
-def growing_lines(name: str) -> tuple[tuple[str, str], ...]:
+def growing_lines(
+    name: str, files: Collection[str] = ()
+) -> tuple[tuple[str, str], ...]:
     """Return where something is put into a variable or attribute called ``name``.
 
     Parameters
     ----------
     name
         The last part of the path: ``"losses"``.
+    files
+        Where to look first; elsewhere only if nothing is found there.
 
     Returns
     -------
@@ -49,7 +53,10 @@ def growing_lines(name: str) -> tuple[tuple[str, str], ...]:
         `MOST_LINES`.
     """
     found: list[tuple[str, str]] = []
-    for file, text in _sources():
+    known = sorted(_sources(), key=lambda each: each[0] not in files)
+    for file, text in known:
+        if found and files and file not in files:
+            break
         if name not in text:
             continue
         try:

@@ -10,11 +10,10 @@ import site
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.holding.edges import Kind, Running, kind_of, referents, running_frames
+from ftlab.probes.holding.edges import Running, kind_of, referents, running_frames
 
 LONG = 4096
 """Length from which a text counts as something that takes memory."""
@@ -70,6 +69,7 @@ class Walk:
         """Walk on from ``roots``; what was reached before is not reached again."""
         objects, parents, seen = self.objects, self.parents, self._seen
         modules = self._modules
+        methods: list[Any] = []
         position = len(objects)
         for root in roots:
             seen.add(id(root))
@@ -77,30 +77,35 @@ class Walk:
             parents.append(-1)
         while position < len(objects):
             for child in referents(objects[position]):
-                kind = kind_of(type(child))
-                if kind == "atom" or (kind == "text" and len(child) < LONG):
-                    continue
                 key = id(child)
-                if key in seen or key in modules or kind == "module":
+                if key in seen or key in modules or _is_passed(child):
                     continue
                 seen.add(key)
-                if kind in _CODE and _is_left(child, kind):
+                if type(child) is types.MethodType:
+                    methods.append((child, position))  # no way that a user would name
                     continue
                 objects.append(child)
                 parents.append(position)
             position += 1
+            if position == len(objects):
+                objects += [method for method, _ in methods]
+                parents += [owner for _, owner in methods]
+                methods = []
 
 
-_CODE = frozenset({"function", "type", "frame"})
-
-
-def _is_left(child: Any, kind: Kind) -> bool:
-    """Leave out what is a library's own code, and what runs now."""
+def _is_passed(child: Any) -> bool:
+    """Leave out what keeps nothing, a library's own code, modules, and what runs."""
+    kind = kind_of(type(child))
+    if kind == "object" or kind == "tensor":
+        return False
+    if kind == "text":
+        return len(child) < LONG
     if kind == "frame":
         return any(child is each for _, each in running_frames())
     if kind == "function" and child.__closure__ is not None:
         return False
-    return is_library(_module_of(child))
+    code = kind in ("function", "type")
+    return kind in ("atom", "module") or (code and is_library(_module_of(child)))
 
 
 def _module_of(child: Any) -> str | None:
@@ -125,12 +130,15 @@ def _own_modules() -> list[types.ModuleType]:
     return sorted(own, key=lambda each: each is not main)
 
 
-def _running() -> Iterator[Running]:
-    """Yield the functions that run, but for ftlab's own."""
+def _running() -> list[Running]:
+    """Return the functions that run, but for ftlab's own; the user's first."""
+    found = []
     for _, frame in running_frames():
         name = str(frame.f_globals.get("__name__", ""))
         if not is_ours(name) and frame.f_code.co_name != "<module>":
-            yield Running(frame)
+            found.append((is_library(name), frame))
+    found.sort(key=lambda each: each[0])
+    return [Running(frame) for _, frame in found]
 
 
 def is_ours(module: str) -> bool:

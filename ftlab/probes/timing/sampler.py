@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 
 from ftlab.probes.holding.sources import shown_place
-from ftlab.probes.holding.walk import is_library, is_ours
+from ftlab.probes.holding.walk import is_library
 from ftlab.records.step_time import HotPlace
 
 PERIOD = 0.01
@@ -21,6 +21,9 @@ FIRST = 2000
 
 DEEP = 200
 """Frames that are gone through from the innermost one."""
+
+_OWN_WORK = "shield.<locals>.shielded"
+"""All that ftlab does on the training thread runs within this function."""
 
 Key = tuple[str, str, int, str, str]
 
@@ -96,7 +99,7 @@ def _key(phase: str, innermost: types.FrameType) -> Key | None:
             break
         name = frame.f_globals.get("__name__", "")
         top = name.partition(".")[0]
-        if is_ours(name) and not library:
+        if frame.f_code.co_qualname == _OWN_WORK:
             return None
         if not is_library(name):
             code = frame.f_code

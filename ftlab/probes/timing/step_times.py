@@ -24,8 +24,8 @@ from ftlab.records.handle import CallbackHandle, Handle
 from ftlab.records.step import Column
 from ftlab.records.step_time import PHASES, Sampled, column_of
 
-TOLD_EVERY = 64
-"""Steps between two events that say where the time went."""
+FIRST_TOLD = 12
+"""Steps after which it is said where the time went; again after twice as many."""
 
 MORE = 1.1
 """Factor by which samples must have grown for a new event before that."""
@@ -47,6 +47,9 @@ class StepTimes(Probe):
         self._thread: int | None = None
         self._saving: list[Any] = []
         self._told = 0
+        self._step = -1
+        self._steps = 0
+        self._next = FIRST_TOLD
         self._workers = -1
         self._anomaly = False
 
@@ -79,7 +82,10 @@ class StepTimes(Probe):
         self._clock.mark("forward")
         self._device.mark("forward", inputs)
         self._anomaly = self._anomaly or torch.is_anomaly_enabled()
-        if moment.step and moment.step % TOLD_EVERY == 0 and self._is_news():
+        self._steps += moment.step != self._step
+        self._step = moment.step
+        if self._steps > self._next and self._is_news():
+            self._next *= 2
             step, sampled = moment.step, self._sampled()
             yield Reading(torch.zeros(0), lambda _: [_event(step, sampled)])
 

@@ -87,6 +87,7 @@ class MemoryGrows(Rule):
             evidence={
                 "holder": growth.kind,
                 "bytes_per_step": growth.bytes_per_step,
+                "threshold": growth.threshold,
                 "count": growth.count,
                 "bytes": growth.bytes,
                 "after_1000_steps": size(1000 * growth.bytes_per_step),

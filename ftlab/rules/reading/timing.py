@@ -1,5 +1,6 @@
 """What is known of the time of steps, for the rules about it."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,12 @@ LEAST_STEPS = 8
 
 LEAST_SAMPLES = 20
 """Looks at the training thread from which a line is named."""
+
+LEAST_MET = 8
+"""Looks that must have met a line."""
+
+CLEAR = 0.4
+"""Part of a phase that a line must have to be named as its cause."""
 
 NEEDS = needs_step_values(
     column_of("forward"), "the time of each step by phase", "ftlab.watch(...)"
@@ -50,11 +57,30 @@ class StepTimes:
         return self.seconds[phase] / self.step if self.step else 0.0
 
     def hottest(self, phase: str) -> HotPlace | None:
-        """Return the line where a phase was met most often."""
+        """Return the line where most of a phase was met, if there is such a line."""
         if self.sampled is None:
             return None
-        places = [each for each in self.sampled.places if each.phase == phase]
-        return max(places, key=lambda each: each.samples, default=None)
+        steps = {
+            each.place
+            for each in self.sampled.places
+            if each.phase in ("forward", "backward")
+        }
+        # a line that is met in forward too is the call that trains, and no cause
+        places = [
+            each
+            for each in self.sampled.places
+            if each.phase == phase and each.place not in steps
+        ]
+        met: Counter[str] = Counter()
+        for each in places:
+            met[each.place] += each.samples
+        line, count = max(met.items(), key=lambda each: each[1], default=("", 0))
+        if count < max(CLEAR * met.total(), LEAST_MET):
+            return None
+        return max(
+            (each for each in places if each.place == line),
+            key=lambda each: each.samples,
+        )
 
 
 def step_times(run: Run) -> StepTimes | None:

@@ -13,7 +13,8 @@ The same training takes a multiple of its time. Nothing is learnt wrongly.
 training thread's stack a hundred times a second: told where 15 % of all looks, 20 at
 least, meet torch's compiler, or a line of the user's own that calls one of
 `gc.collect`, `empty_cache`, `synchronize`, `item`, `tolist`, `numpy`, `cpu`, `print`.
-Measured on a Llama of 3 layers: anomaly detection makes a step 1.7 times as long.
+Measured on a Llama of 3 layers on a CPU: anomaly detection makes a forward 118 ms long
+in place of 13, and a backward 20 in place of 9.
 
 ## What to try
 1. Take `torch.autograd.set_detect_anomaly(True)` out again: `ftlab.debug` names the

@@ -13,7 +13,7 @@ The time that the training thread spends within the loader's `__next__`, from st
 the training thread's stack a hundred times a second: the line where it is met most
 often is the cause. With worker processes it is met waiting; then the number of workers
 and the times say how many would do.
-Measured: a loader over tensors in memory takes 1 to 3 % of a 25 ms step.
+Measured: a loader over tensors in memory takes 0.3 to 1.5 ms beside 25 ms of a step.
 
 ## What to try
 1. `num_workers=` of the loader (`dataloader_num_workers=` of a trainer's arguments),

@@ -36,5 +36,5 @@ FAULT = Fault(
     code="TIM003",
     places=("call torch.autograd.set_detect_anomaly",),
     builder=build,
-    evident=14,
+    evident=12,
 )

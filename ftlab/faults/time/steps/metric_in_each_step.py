@@ -17,10 +17,14 @@ from ftlab.faults.fault import Case, Fault
 def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> float:
     """Compare row by row, number by number."""
     hits = 0
-    for _ in range(10):
-        for scores, wanted in zip(logits.tolist(), labels.tolist(), strict=True):
-            for position, label in zip(scores, wanted, strict=True):
-                hits += position.index(max(position)) == label
+    for position, label in zip(
+        logits.flatten(0, -2).tolist(), labels.flatten().tolist(), strict=True
+    ):
+        best = 0
+        for index, score in enumerate(position * 20):
+            if score > position[best]:
+                best = index % len(position)
+        hits += best == label
     return hits / labels.numel()
 
 
@@ -48,7 +52,7 @@ FAULT = Fault(
     "metric-in-each-step",
     "training takes twice as long since a metric is logged",
     code="TIM002",
-    places=("call metric_in_each_step.py:*",),
+    places=("call accuracy",),
     builder=build,
-    evident=14,
+    evident=12,
 )

@@ -63,5 +63,5 @@ FAULT = Fault(
     code="TIM001",
     places=("config num_workers",),
     builder=build,
-    evident=14,
+    evident=12,
 )

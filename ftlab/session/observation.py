@@ -9,11 +9,11 @@ import atexit
 import itertools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -53,12 +53,15 @@ class Plan:
         What is measured.
     budget
         Share of the training thread's time that this may take; ``None`` for any.
+    keep
+        Makes what saves checkpoints, of an observation.
     """
 
     run_dir: Path | None
     interval: int
     probes: tuple[Probe, ...]
     budget: float | None = None
+    keep: "Callable[[Observation], Keeper] | None" = None
 
     def next(self) -> "Plan":
         """Return the plan of the next run: its folder is the first free ``-<n>``."""
@@ -68,6 +71,19 @@ class Plan:
         folders = (self.run_dir.with_name(f"{name}-{n}") for n in itertools.count(2))
         free = next(folder for folder in folders if not os.path.lexists(folder))
         return replace(self, run_dir=free)
+
+
+class Keeper(Protocol):
+    """What saves checkpoints of a run: `ftlab.session.checkpointing.Keeper`."""
+
+    def attach(self) -> None:
+        """Begin to listen."""
+
+    def detach(self, ended: str) -> None:
+        """Stop listening."""
+
+    def hear(self, record: StepRecord) -> None:
+        """Look at a step that is over."""
 
 
 class Observation:
@@ -108,6 +124,8 @@ class Observation:
         self._looked = first_step
         self._stopping = threading.Lock()
         self._stopped = False
+        self.keeper: Keeper | None = None
+        self._make_keeper = plan.keep
         self.recorder = Recorder(
             subject,
             plan.probes,
@@ -123,6 +141,9 @@ class Observation:
                 self._read_facts(self.recorder.step)
                 self.background.start()
                 self.recorder.attach()
+                if self._make_keeper is not None:
+                    self.keeper = self._make_keeper(self)
+                    self.keeper.attach()
             except BaseException:
                 self._stop("failed to attach")
                 raise
@@ -161,6 +182,8 @@ class Observation:
         try:
             self.recorder.detach()
             self.tell_cost()
+            if self.keeper is not None:
+                self.keeper.detach(ended)
         finally:
             self.background.stop(ended)
             for model, observation in tuple(_observed.items()):
@@ -170,6 +193,8 @@ class Observation:
 
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):
+            if self.keeper is not None:
+                self.keeper.hear(record)
             stamp = self.recorder.stamp, self.subject.stamp
             if stamp != self._stamp or record.step >= self._looked + FACTS_INTERVAL:
                 self._stamp, self._looked = stamp, record.step

@@ -72,6 +72,7 @@ def pack_weights(
     before: Mapping[int, torch.Tensor],
     *,
     everything: bool,
+    checksums: bool = True,
 ) -> dict[str, Any]:
     """Return the entries of the manifest, and put the tensors into ``packer``.
 
@@ -81,6 +82,8 @@ def pack_weights(
         Values at the start, by ``id``, of what has changed since.
     everything
         Write frozen weights too.
+    checksums
+        Read those that are not written, to know them again.
     """
     entries = []
     for names, parameter in named(model):
@@ -91,7 +94,7 @@ def pack_weights(
         if parameter.requires_grad or everything:
             entry["value"] = packer.pack(value, names[0])
             entry["scale_values"] = packer.pack(scales, f"{names[0]}.quant_state")
-        else:
+        elif checksums:
             entry["checksum"] = checksum([value, *scales])
         entries.append(entry)
     buffers = [
@@ -106,8 +109,10 @@ def _facts(names: list[str], tensor: torch.Tensor) -> dict[str, Any]:
     return {"names": names, "shape": list(tensor.shape), "dtype": dtype}
 
 
-def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
-    """Refuse a model that is not the one of the snapshot.
+def check_weights(
+    packed: Mapping[str, Any], model: torch.nn.Module, what: str = "snapshot"
+) -> None:
+    """Refuse a model that is not the one of the snapshot, or ``what`` it is else.
 
     Raises
     ------
@@ -116,9 +121,9 @@ def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
     """
     mine = {name: p for names, p in named(model) for name in names}
     entries = {name: e for e in packed["parameters"] for name in e["names"]}
-    _check_names(entries, mine)
+    _check_names(entries, mine, what)
     buffers = dict(named_buffers(model))
-    _check_names({e["names"][0]: e for e in packed["buffers"]}, buffers, "buffer")
+    _check_names({e["names"][0]: e for e in packed["buffers"]}, buffers, what, "buffer")
     found = [_difference(entry, mine) for entry in packed["parameters"]]
     found += [_difference(entry, buffers) for entry in packed["buffers"]]
     differences = [each for each in found if each]
@@ -126,21 +131,24 @@ def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
         more = len(differences) - 3
         shown = "; ".join(differences[:3]) + (f"; and {more} more" if more > 0 else "")
         msg = (
-            f"This model is not the one in the snapshot: {shown}. Load the same base "
+            f"This model is not the one in the {what}: {shown}. Load the same base "
             "model, with the same dtype and quantization."
         )
         raise AttachError(msg)
 
 
 def _check_names(
-    wanted: Mapping[str, Any], mine: Mapping[str, Any], what: str = "parameter"
+    wanted: Mapping[str, Any],
+    mine: Mapping[str, Any],
+    where: str,
+    what: str = "parameter",
 ) -> None:
     missing = [name for name in wanted if name not in mine]
     extra = [name for name in mine if name not in wanted]
     if not missing and not extra:
         return
     parts = [f"it has no {what} {_listed(missing)}"] if missing else []
-    parts += [f"the snapshot knows no {what} {_listed(extra)}"] if extra else []
+    parts += [f"the {where} knows no {what} {_listed(extra)}"] if extra else []
     adapter = any("lora_" in name for name in missing) and not any(
         "lora_" in name for name in mine
     )
@@ -150,7 +158,7 @@ def _check_names(
         if adapter
         else "Build the model and its adapters as in the run."
     )
-    msg = f"This model does not fit the snapshot: {', and '.join(parts)}. {remedy}"
+    msg = f"This model does not fit the {where}: {', and '.join(parts)}. {remedy}"
     raise AttachError(msg)
 
 

@@ -162,7 +162,7 @@ class Keeper:
             self._guarded("saved", lambda: self._save(steps))
 
     def _save(self, steps: int) -> None:
-        training = training_of(self._target, caller="watch")
+        training = training_of(self._target, caller="watch", seen=self._observation)
         if training.trouble or self._trouble:
             return
         asked = self._asked

@@ -69,6 +69,7 @@ def training_of(
     caller: str,
     loader: Any = None,
     extra: Any = None,
+    seen: Observation | None = None,
 ) -> Training:
     """Collect what was handed over, and what a trainer or a watch knows besides.
 
@@ -85,7 +86,8 @@ def training_of(
     trainer = target if is_trainer(target) else None
     model = innermost(watchable(target if trainer is None else trainer.model, caller))
     _refuse_shards(model, trainer, caller)
-    seen = observation_of(model) or observation_of(getattr(trainer, "model", model))
+    owner = getattr(trainer, "model", target)
+    seen = seen or observation_of(model) or observation_of(owner)
     if seen is not None:
         seen.recorder.catch_up()
         seen.background.drain()

@@ -110,7 +110,7 @@ def safe_save(
     >>> folder = tempfile.mkdtemp()
     >>> saved = ftlab.safe_save(model, folder, optimizer=optimizer, extra={"epoch": 0})
     >>> saved.path.name, [each.name for each in saved.lacks]
-    ('checkpoint-1', ['schedule', 'tokenizer', 'arguments'])
+    ('checkpoint-1', ['schedule', 'tokenizer'])
     >>> _ = model.weight.data.zero_()
     >>> saved.differences(model, optimizer=optimizer)
     ('weights:weight',)

@@ -22,7 +22,7 @@ from ftlab.replay.checkpoints.manifest import MANIFEST, Stored
 from ftlab.replay.checkpoints.writing import (
     STATE,
     checkpoints_in,
-    order_of,
+    written_at,
 )
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
@@ -174,6 +174,8 @@ class SavedCheckpoint(CheckpointView):
             )
             raise BadValueError(msg)
         handles, stored = HandleStack(), self._whole()
+        # what orders the samples takes its seed from the generator when it is made
+        _loading(trainer, stored, {"rng"})()
         for name, parts in _LOADERS.items():
             handles.add(rebind(trainer, name, _loading(trainer, stored, parts)))
         try:
@@ -225,8 +227,8 @@ def opened(path: Path, second: Path | None) -> SavedCheckpoint:
     if _is_ours(path):
         copies = [] if second is None else [second / path.name]
         return _first_whole([path, *filter(_is_ours, copies)], good=False)
-    found = [each for folder in folders for each in checkpoints_in(folder)]
-    ours = sorted(filter(_is_ours, found), key=lambda each: order_of(each.name))
+    found = [each for folder in folders[::-1] for each in checkpoints_in(folder)]
+    ours = sorted(filter(_is_ours, found), key=written_at)
     if ours:
         return _first_whole(ours[::-1], good=True)
     if any(any(path.glob(each)) for each in (TRAINER_STATE, *WEIGHTS)):

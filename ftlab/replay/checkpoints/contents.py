@@ -233,6 +233,8 @@ def _leaves(
             yield from _leaves(value, path if silent else f"{path}.{key}", digests)
     elif isinstance(packed, list) and any(isinstance(v, dict | list) for v in packed):
         for index, value in enumerate(packed):
-            yield from _leaves(value, f"{path}.{index}", digests)
+            names = value.get("names") if isinstance(value, dict) else None
+            here = f"{path}.{index}" if names is None else names[0]
+            yield from _leaves(value, here, digests)
     else:
         yield path.removeprefix("."), copy.copy(packed)

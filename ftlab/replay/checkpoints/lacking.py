@@ -53,7 +53,7 @@ def lacking(folder: Path, manifest: Mapping[str, Any] | None) -> tuple[Marked, .
         _order(manifest),
         *_logged(state),
         _tokenizer(folder),
-        _arguments(folder),
+        _arguments(folder, manifest),
     )
 
 
@@ -161,6 +161,8 @@ def _tokenizer(folder: Path) -> Marked:
     return _told("tokenizer", file, "no tokenizer: it must come from elsewhere")
 
 
-def _arguments(folder: Path) -> Marked:
+def _arguments(folder: Path, manifest: Mapping[str, Any] | None) -> Marked:
     file = _first(folder, (ARGUMENTS, "training_args.bin"))
+    if not file and manifest is not None:
+        return Marked("arguments", "cannot tell", "a loop's settings are in its code")
     return _told("arguments", file, "rates and sizes must be passed as they were")

@@ -38,7 +38,7 @@ from ftlab.replay.checkpoints.manifest import (
 from ftlab.replay.snapshots.folder import write_tensors
 
 STATE = "state.safetensors"
-_NAME = re.compile(r"checkpoint-(\d+)(?:-(\d+))?$")
+_NAME = re.compile(r"checkpoint-(\d+)(?:-\d+)?$")
 
 
 def free_name(root: Path, step: int) -> Path:
@@ -49,17 +49,21 @@ def free_name(root: Path, step: int) -> Path:
     return path
 
 
-def order_of(name: str) -> tuple[int, int]:
-    """Return what sorts names of checkpoints; (-1, 0) of other names."""
-    found = _NAME.match(name)
-    return (-1, 0) if found is None else (int(found[1]), int(found[2] or 1))
-
-
 def checkpoints_in(root: Path) -> list[Path]:
-    """List the folders that are called checkpoints, the oldest first."""
+    """List the folders that are called checkpoints, in the order of their writing.
+
+    Their numbers are no order: a second run in one folder begins to count anew.
+    """
     found = [path for path in root.iterdir() if _NAME.match(path.name)]
-    found.sort(key=lambda each: order_of(each.name))
-    return [path for path in found if path.is_dir()]
+    return sorted(filter(Path.is_dir, found), key=written_at)
+
+
+def written_at(folder: Path) -> tuple[int, int]:
+    """Return what sorts checkpoints by age, and where that is the same by number."""
+    files = (each for name in (MANIFEST, STATE) if (each := folder / name).exists())
+    number = _NAME.match(folder.name)
+    age = next((each.stat().st_mtime_ns for each in files), 0)
+    return age, int(number[1]) if number else -1
 
 
 def write_checkpoint(

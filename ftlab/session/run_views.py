@@ -1,11 +1,14 @@
 """The views that a live watch and an opened run have in common."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ftlab.records.checklist import in_order
 from ftlab.rules.engine import Engine
 from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
+from ftlab.session.baseline import against, save_baseline
 from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
 from ftlab.session.run_tokenizer import fingerprint_of
@@ -18,6 +21,7 @@ from ftlab.views.layers.moments import MomentsView
 from ftlab.views.layers.spectra import SpectraView
 from ftlab.views.layers.updates import UpdatesView
 from ftlab.views.steps.answers import AnswersView
+from ftlab.views.steps.baseline import BaselineView
 from ftlab.views.steps.clipping import ClippingView
 from ftlab.views.steps.cost import CostView
 from ftlab.views.steps.divergence import DivergenceView
@@ -195,6 +199,54 @@ class RunViews:
             report = Engine().check(run)
         items = run_checklist(run, report)
         return Checklist(in_order(items), title=f"Checklist, {_until(run)}")
+
+    def save_baseline(self, path: str | Path | None = None) -> Path:
+        """Keep the numbers of the last 500 steps, to hold later runs against.
+
+        Parameters
+        ----------
+        path
+            A JSON file, which is replaced; by default beside the run's folder.
+
+        Returns
+        -------
+        Path
+            The file, for `compare` and ``ftlab check RUN --baseline FILE``.
+
+        Raises
+        ------
+        BadValueError
+            The run has made no step, or no folder that a file could be beside.
+        RunFolderError
+            The file cannot be written.
+        """
+        self._bring_up_to_date()
+        return save_baseline(self.run, path)
+
+    def compare(
+        self, baseline: Any, *, allowed: Mapping[str, float] | None = None
+    ) -> BaselineView:
+        """Hold this run against a baseline: ok, worse, different, or not comparable.
+
+        Loss and its noise, gradients by layer, time of the steps and throughput,
+        memory and its growth, checkpoints, settings and tokenizer, by medians over the
+        steps that both have. For two runs bit by bit: `ftlab.compare`.
+
+        Parameters
+        ----------
+        baseline
+            The file of `save_baseline`, the folder of a run, or a run.
+        allowed
+            How far apart they may be, by quantity: ``{"step seconds": 1.1}``; what
+            there is besides is in ``table()``.
+
+        Returns
+        -------
+        BaselineView
+            ``verdict``, ``reasons``, ``table()``, ``figure()``, ``widget()``.
+        """
+        self._bring_up_to_date()
+        return against(self.run, baseline, allowed)
 
     def replay(self, step: int | None = None, *, number: int = 1) -> "Replay":
         """Walk a recorded anomaly op by op, without the model.

@@ -1,0 +1,39 @@
+"""How long the training thread waited because others had the processor."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from ftlab.probes.probe import Moment, Probe
+from ftlab.records.step import Column
+
+QUEUE = Path("/proc/thread-self/schedstat")
+"""Of Linux: nanoseconds on a processor, and nanoseconds ready and waiting for one."""
+
+
+class CpuWait(Probe):
+    """Read what the scheduler says of the thread that trains.
+
+    A step's seconds without it are those of a machine that does nothing else: sleeping
+    and reading files count, what other processes do counts not. Where there is no such
+    file nothing is recorded.
+    """
+
+    name: ClassVar[str] = "cpu_wait"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("cpu_wait", "s", "Time that the thread waited for a processor."),
+    )
+
+    def __init__(self, queue: Path = QUEUE) -> None:
+        self._queue = queue
+        self._before: float | None = None
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Take the difference to the step before."""
+        before, self._before = self._before, None
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            self._before = int(self._queue.read_bytes().split()[1]) / 1e9
+        if before is None or self._before is None:
+            return {}
+        return {"cpu_wait": max(self._before - before, 0.0)}

@@ -112,9 +112,9 @@ def load_baseline(path: Path) -> Baseline:
     try:
         with open_file(path) as opened:
             read = loads(opened.read())
-        found = int(read["ftlab_baseline"])
+        _refuse_newer(path, int(read["ftlab_baseline"]))
         steps = np.array(read["steps"], np.int64)
-        baseline = Baseline(
+        return Baseline(
             steps,
             {name: _of(each, steps) for name, each in read["columns"].items()},
             {name: _of(each, steps) for name, each in read["layers"].items()},
@@ -122,17 +122,19 @@ def load_baseline(path: Path) -> Baseline:
             {str(k): str(v) for k, v in read["tokenizer"].items()},
             (int(read["checkpoints"][0]), int(read["checkpoints"][1])),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         msg = (
             f"{str(path)!r:.200} is no baseline: {why}. Pass the file that "
             "run.save_baseline() has written, or the folder of a run."
         )
         raise RunFolderError(msg) from error
+
+
+def _refuse_newer(path: Path, found: int) -> None:
     if found > VERSION:
         msg = f"{str(path)!r} was written by a newer ftlab: pip install -U ftlab"
         raise SchemaError(msg)
-    return baseline
 
 
 def _of(values: Any, steps: NDArray[np.int64]) -> Array:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftlab.records.errors import RunFolderError, SchemaError
+from ftlab.records.errors import RunFolderError
 from ftlab.records.plain_files import open_file
 from ftlab.runlog.codec import dumps, loads
 from ftlab.runlog.disk import replace
@@ -28,7 +28,7 @@ WINDOW = 500
 """Steps that are kept, the last ones."""
 LAYER_STEPS = 64
 """Steps of the window at which the gradients of layers are kept."""
-COLUMNS = ("loss", "skipped")
+GRADIENT = "gradient of "
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +40,26 @@ class Baseline:
     steps
         The window, ascending.
     columns
-        By name: ``"loss"``, ``"skipped"``; ``"seconds"``, without what the thread
-        waited for a processor that others had; ``"tokens_per_second"`` of these; and
-        ``"memory"`` in bytes: what tensors hold on CUDA, else what the process does.
-    layers
-        L2 norm of the gradient by layer, NaN but at some steps.
-    settings
-        What the run was set to, by path.
-    tokenizer
-        Digest by part; empty where it is not known.
+        By name, NaN where nothing is known: ``loss``; ``seconds``, without what the
+        thread waited for a processor that others had; ``tokens_per_second`` of these;
+        ``memory`` in bytes, of tensors on CUDA, else of the process; and the L2 norm of
+        the gradient of each layer, at some steps.
+    settings, tokenizer
+        What the run was set to, and the digests of its tokenizer's parts, by path.
     checkpoints
-        How many saves there were, and how many were read back as they were written.
+        Share of the saves that were read back as written; NaN of none.
     """
 
     steps: NDArray[np.int64]
     columns: Mapping[str, Array]
-    layers: Mapping[str, Array]
-    settings: Mapping[str, str] = field(default_factory=dict)
-    tokenizer: Mapping[str, str] = field(default_factory=dict)
-    checkpoints: tuple[int, int] = (0, 0)
+    settings: Mapping[str, str]
+    tokenizer: Mapping[str, str]
+    checkpoints: float
 
-    def at(self, steps: NDArray[np.int64]) -> Baseline:
-        """Return the same of some of the steps."""
+    def at(self, steps: NDArray[np.int64]) -> dict[str, Array]:
+        """Return the columns at some of the steps."""
         chosen = np.isin(self.steps, steps)
-        return Baseline(
-            self.steps[chosen],
-            {name: values[chosen] for name, values in self.columns.items()},
-            {name: values[chosen] for name, values in self.layers.items()},
-            self.settings,
-            self.tokenizer,
-            self.checkpoints,
-        )
+        return {name: values[chosen] for name, values in self.columns.items()}
 
     def save(self, path: Path) -> None:
         """Write it as JSON, all of it or nothing.
@@ -80,17 +69,8 @@ class Baseline:
         RunFolderError
             It cannot be written.
         """
-        value = {
-            "ftlab_baseline": VERSION,
-            "steps": self.steps.tolist(),
-            "columns": {name: each.tolist() for name, each in self.columns.items()},
-            "layers": {name: each.tolist() for name, each in self.layers.items()},
-            "settings": dict(self.settings),
-            "tokenizer": dict(self.tokenizer),
-            "checkpoints": list(self.checkpoints),
-        }
         try:
-            replace(path, dumps(value).encode() + b"\n")
+            replace(path, dumps({"ftlab_baseline": VERSION, **asdict(self)}).encode())
         except OSError as error:
             msg = (
                 f"The baseline {str(path)!r} cannot be written: {error.strerror}. Pass "
@@ -105,23 +85,20 @@ def load_baseline(path: Path) -> Baseline:
     Raises
     ------
     RunFolderError
-        It is missing, damaged, or no baseline.
-    SchemaError
-        A newer ftlab wrote it.
+        It is missing, damaged, no baseline, or of a newer ftlab.
     """
     try:
         with open_file(path) as opened:
             read = loads(opened.read())
-        _refuse_newer(path, int(read["ftlab_baseline"]))
-        steps = np.array(read["steps"], np.int64)
-        return Baseline(
-            steps,
-            {name: _of(each, steps) for name, each in read["columns"].items()},
-            {name: _of(each, steps) for name, each in read["layers"].items()},
-            {str(k): str(v) for k, v in read["settings"].items()},
-            {str(k): str(v) for k, v in read["tokenizer"].items()},
-            (int(read["checkpoints"][0]), int(read["checkpoints"][1])),
-        )
+        if read.pop("ftlab_baseline") > VERSION:
+            msg = "a newer ftlab wrote it: pip install --upgrade ftlab"
+            raise ValueError(msg)
+        steps = read["steps"] = np.array(read["steps"], np.int64)
+        columns = read["columns"].items()
+        read["columns"] = {
+            n: np.array(v, float).reshape(len(steps)) for n, v in columns
+        }
+        return Baseline(**read)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         msg = (
@@ -131,22 +108,8 @@ def load_baseline(path: Path) -> Baseline:
         raise RunFolderError(msg) from error
 
 
-def _refuse_newer(path: Path, found: int) -> None:
-    if found > VERSION:
-        msg = f"{str(path)!r} was written by a newer ftlab: pip install -U ftlab"
-        raise SchemaError(msg)
-
-
-def _of(values: Any, steps: NDArray[np.int64]) -> Array:
-    array = np.array(values, np.float64)
-    if array.shape != steps.shape:
-        msg = f"{array.shape} values for {len(steps)} steps"
-        raise ValueError(msg)
-    return array
-
-
-def baseline_of(run: Run, window: int = WINDOW) -> Baseline:
-    """Read the last ``window`` steps of a run.
+def baseline_of(run: Run) -> Baseline:
+    """Read the last steps of a run.
 
     Examples
     --------
@@ -159,21 +122,26 @@ def baseline_of(run: Run, window: int = WINDOW) -> Baseline:
     array([2.5])
     """
     last = run.last_step + 1
-    table = run.window(max(last - window, 0), last).steps
-    columns = {name: np.array(table[name], np.float64) for name in COLUMNS}
+    table = run.window(max(last - WINDOW, 0), last).steps
     cuda = "cuda_allocated" in table and bool(table.known("cuda_allocated").any())
-    waited = np.nan_to_num(table["cpu_wait"]).clip(max=table["seconds"])
-    columns["seconds"] = table["seconds"] - waited
+    seconds = table["seconds"] - np.nan_to_num(table["cpu_wait"])
     with np.errstate(all="ignore"):
-        columns["tokens_per_second"] = table["tokens"] / columns["seconds"]
-    columns["memory"] = np.array(table["cuda_allocated" if cuda else "rss"])
+        speed = table["tokens"] / seconds
+    saves = [e.detail for e in run.events if e.kind == "checkpoint"]
+    saved = [bool(each["saved"]) for each in saves if "saved" in each]
+    columns = {
+        "loss": np.where(table["skipped"], 0.0, table["loss"]),
+        "seconds": seconds,
+        "tokens_per_second": speed,
+        "memory": table["cuda_allocated" if cuda else "rss"],
+    }
     return Baseline(
         table.step.copy(),
-        columns,
-        _layers(run, table.step),
+        {name: np.array(each) for name, each in columns.items()}
+        | _layers(run, table.step),
         {"/".join(path): str(value) for path, value in settings_of(run).items()},
         _tokenizer(run),
-        _checkpoints(run),
+        sum(saved) / len(saved) if saved else float("nan"),
     )
 
 
@@ -185,30 +153,20 @@ def _layers(run: Run, steps: NDArray[np.int64]) -> dict[str, Array]:
     names, found = run.names(), dict[str, "Array"]()
     for step in steps[steps % stride == 0].tolist():
         matrix = run.matrix("grad_l2", start=step, stop=step + 1)
-        columns: dict[str, list[int]] = {}
-        for at, number in enumerate(matrix.ids.tolist()):
-            columns.setdefault(names[number].layer, []).append(at)
-        for layer, places in columns.items() if len(matrix.steps) else ():
-            norms = np.nan_to_num(matrix.values[0, places].astype(np.float64))
-            blank = np.full(len(steps), np.nan)
-            line = found.setdefault(layer, blank)
-            line[np.searchsorted(steps, step)] = np.sqrt((norms**2).sum())
+        for number, norm in zip(matrix.ids.tolist(), matrix.values.sum(0), strict=True):
+            name = GRADIENT + names[number].layer
+            line = found.setdefault(name, np.full(len(steps), np.nan))
+            at = int(np.searchsorted(steps, step))
+            line[at] = np.hypot(np.nan_to_num(line[at]), np.nan_to_num(norm))
     return found
 
 
 def _tokenizer(run: Run) -> dict[str, str]:
     """Return the digests of the parts of the last tokenizer that was told."""
     told = [each.detail for each in run.events if each.kind == "tokenizer"]
-    digest = told[-1].get("digest") if told else None
-    kept = [e["fingerprint"] for e in told if "fingerprint" in e]
-    kept = [each for each in kept if each.get("digest") == digest]
-    if not kept:
+    kept = [each["fingerprint"] for each in told if "fingerprint" in each]
+    last = [each for each in kept if each["digest"] == told[-1]["digest"]]
+    if not last:
         return {}
-    parts = {name: str(part["digest"]) for name, part in kept[-1]["parts"].items()}
-    return {"version": str(kept[-1]["version"]), **parts}
-
-
-def _checkpoints(run: Run) -> tuple[int, int]:
-    told = [each.detail for each in run.events if each.kind == "checkpoint"]
-    saves = [bool(each["saved"]) for each in told if "saved" in each]
-    return len(saves), sum(saves)
+    parts = {name: str(part["digest"]) for name, part in last[-1]["parts"].items()}
+    return {"version": str(last[-1]["version"]), **parts}

@@ -1,33 +1,28 @@
 """Checkpoints that a watch makes by itself, and goes back to.
 
 Who calls whom: `Observation` owns a `Keeper` where a watch was given a `Checkpoint`. It
-hears each step's record, and the model's forward calls: at the first one of a new step
-the step before is over, and nothing of the new one has been computed. A Trainer's step
-is over when it has logged and evaluated, so there it saves behind that.
+hears the model's forward calls: at the first one of a new step the step before is over,
+and nothing of the new one has been computed. A Trainer's step is over when it has
+logged and evaluated, so there it saves behind that.
 """
 
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.torch_private import unseen_by_modes
 from ftlab.records.errors import BadValueError, FtlabWarning
-from ftlab.records.event import Event
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.plain_files import path_of
-from ftlab.records.step import StepRecord
 from ftlab.session.live_training import training_of, trouble_of
-from ftlab.session.safe_save import safe_load, save
+from ftlab.session.observation import Observation
+from ftlab.session.safe_save import safe_load, save, tell
 from ftlab.session.saved_checkpoint import SavedCheckpoint
-
-if TYPE_CHECKING:
-    from ftlab.session.observation import Observation
 
 TRIES = 3
 """How often a run is put back to one checkpoint by itself: then it is left alone."""
@@ -37,28 +32,21 @@ TRIES = 3
 class Checkpoint:
     """When and where a watch saves checkpoints: ``watch(..., checkpoint=...)``.
 
-    Only after a step whose loss, gradients, weights and optimizer state are finite;
-    when they are not, the next good step is saved instead.
+    Only after a step whose loss, gradients, weights and moments are finite; when they
+    are not, the next good step is saved instead.
 
     Parameters
     ----------
-    folder
-        Where ``checkpoint-<step>`` is put.
+    folder, second
+        Where ``checkpoint-<step>`` is put, and a copy, better on another disk.
     every
         Steps between two of them.
     keep
         How many to keep; older ones are removed once a new one is whole.
-    second
-        Another folder, better on another disk, for copies.
     on_anomaly
         ``"roll back"``: after a step whose loss or gradients are not finite, put
         weights, moments and scaler back to the last good checkpoint. The data, the
         schedule and the random generators go on. Three times in a row at most.
-
-    Raises
-    ------
-    BadValueError
-        A value is not allowed.
 
     Examples
     --------
@@ -68,7 +56,7 @@ class Checkpoint:
     >>> ftlab.Checkpoint("checkpoints", every=0)
     Traceback (most recent call last):
     ...
-    ftlab.records.errors.BadValueError: every=0: it is a number of steps, 1 or more.
+    ftlab.records.errors.BadValueError: every=0: it is a number, 1 or more.
     """
 
     folder: str | Path
@@ -78,73 +66,54 @@ class Checkpoint:
     on_anomaly: Literal["roll back"] | None = None
 
     def __post_init__(self) -> None:
-        for name, noun in (("every", "steps"), ("keep", "checkpoints")):
+        for name in ("every", "keep"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                msg = f"{name}={value!r}: it is a number of {noun}, 1 or more."
+                msg = f"{name}={value!r}: it is a number, 1 or more."
                 raise BadValueError(msg)
         if self.on_anomaly not in (None, "roll back"):
             msg = f"on_anomaly={self.on_anomaly!r}: allowed are None and 'roll back'."
             raise BadValueError(msg)
         path_of(self.folder, "folder", "Checkpoint('checkpoints')")
-        if self.second is not None:
-            path_of(self.second, "second", "second='/mnt/backup'")
-
-
-def checkpoint_of(value: Any) -> Checkpoint | None:
-    """Return what ``watch(checkpoint=...)`` was given; a path alone is a folder."""
-    return value if isinstance(value, Checkpoint | None) else Checkpoint(value)
+        path_of(self.second or "", "second", "second='/mnt/backup'")
 
 
 class Keeper:
-    """Saves checkpoints while a run is observed, and goes back to them.
+    """Saves checkpoints while a run is observed, and goes back to them."""
 
-    Parameters
-    ----------
-    trainer
-        Whose step is observed; ``None`` for a hand-written loop.
-    """
-
-    def __init__(
-        self, observation: "Observation", asked: Checkpoint, trainer: Any
-    ) -> None:
-        self._observation, self._asked, self._trainer = observation, asked, trainer
+    def __init__(self, seen: Observation, asked: Checkpoint, trainer: Any) -> None:
+        self._seen, self._asked, self._trainer = seen, asked, trainer
         self._handles = HandleStack()
-        self._begun = self._saved = observation.recorder.step
-        self._trouble = ""
-        self._tries = 0
+        self._begun = self._saved = seen.recorder.step
+        self._answered = self._tries = 0
         self._failing = False
 
     def attach(self) -> None:
         """Begin to listen."""
         listener: Any = self
-        model = self._observation.subject.model
-        self._handles.add(tap_forward(listener, model))
+        self._handles.add(tap_forward(listener, self._seen.subject.model))
         if self._trainer is not None:
             name = "_maybe_log_save_evaluate"
             after = self._after(getattr(self._trainer, name))
             self._handles.add(rebind(self._trainer, name, after))
 
     def detach(self, ended: str) -> None:
-        """Stop listening; the last step is saved if it is due."""
+        """Stop listening; the last step of a loop is saved if it is due."""
         self._handles.remove()
         if ended in ("detached", "finished") and self._trainer is None:
-            self._save_if_due(self._observation.recorder.step)
-
-    def hear(self, record: StepRecord) -> None:
-        """Look at a step that is over."""
-        self._trouble = trouble_of(record) or self._trouble
+            self._save_if_due(self._seen.recorder.step)
 
     def on_forward(
         self, module: torch.nn.Module, inputs: Mapping[str, Any], graph: bool
     ) -> None:
         """See a new step begin."""
-        step = self._observation.recorder.step
+        step, last = self._seen.recorder.step, self._seen.latest
         if not graph or step == self._begun:
             return
         self._begun = step
-        if self._trouble:
-            self._respond()
+        if last is not None and last.step >= self._answered and trouble_of(last):
+            self._answered = last.step + 1
+            self._respond(trouble_of(last))
         elif self._trainer is None:
             self._save_if_due(step)
 
@@ -162,21 +131,17 @@ class Keeper:
             self._guarded("saved", lambda: self._save(steps))
 
     def _save(self, steps: int) -> None:
-        training = training_of(self._target, caller="watch", seen=self._observation)
-        if training.trouble or self._trouble:
-            return
-        asked = self._asked
-        second = None if asked.second is None else Path(asked.second)
-        done = save(
-            training, Path(asked.folder), keep=asked.keep, second=second, bad=False
+        training, asked = (
+            training_of(self._target, "watch", seen=self._seen),
+            self._asked,
         )
-        if done is not None:
+        root, second = Path(asked.folder), asked.second and Path(asked.second)
+        if save(training, root, keep=asked.keep, second=second or None, bad=False):
             self._saved, self._tries = steps, 0
 
     @property
     def _target(self) -> Any:
-        model = self._observation.subject.model
-        return model if self._trainer is None else self._trainer
+        return self._trainer or self._seen.subject.model
 
     def _guarded(self, what: str, work: Callable[[], None]) -> None:
         """Do it unseen by whatever listens to operations; an error is one warning."""
@@ -190,19 +155,18 @@ class Keeper:
                 warnings.warn(msg, FtlabWarning, stacklevel=2)
             self._failing = True
 
-    def _respond(self) -> None:
-        trouble, self._trouble = self._trouble, ""
-        if self._asked.on_anomaly is None or self._tries > TRIES:
-            return
+    def _respond(self, trouble: str) -> None:
         self._tries += 1
-        if self._tries > TRIES:
-            msg = (
-                f"{trouble}, for the {self._tries}th time since the last checkpoint: "
-                "the run is left as it is. Lower the learning rate, or stop it."
-            )
-            warnings.warn(msg, FtlabWarning, stacklevel=2)
+        if self._asked.on_anomaly is None or self._tries > TRIES + 1:
             return
-        self._guarded("taken", lambda: self._go_back(trouble))
+        if self._tries <= TRIES:
+            self._guarded("taken", lambda: self._go_back(trouble))
+            return
+        msg = (
+            f"{trouble}, for the {self._tries}th time since the last checkpoint: the "
+            "run is left as it is. Lower the learning rate, or stop it."
+        )
+        warnings.warn(msg, FtlabWarning, stacklevel=2)
 
     def _go_back(self, trouble: str) -> None:
         found = self.roll_back(schedule=False, rng=False, why=trouble)
@@ -213,13 +177,10 @@ class Keeper:
         """Put everything back to the last good checkpoint."""
         found = safe_load(self._asked.folder, second=self._asked.second)
         found.restore(self._target, schedule=schedule, rng=rng)
-        for parameter in self._observation.subject.model.parameters():
+        training = training_of(self._target, "watch", seen=self._seen)
+        for parameter in training.live.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.zero_()
-        step = max(self._observation.recorder.step - 1, 0)
-        message = f"rolled back to {found.path.name}: {why}"
-        detail = {"path": str(found.path), "step": found.step}
-        event = Event("checkpoint", step, time.time(), message, detail)
-        self._observation.background.put(event)
-        self._trouble = ""
+        words = f"rolled back to {found.path.name}: {why}"
+        tell(training, words, {"path": str(found.path), "step": found.step})
         return found

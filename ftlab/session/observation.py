@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -53,15 +53,15 @@ class Plan:
         What is measured.
     budget
         Share of the training thread's time that this may take; ``None`` for any.
-    keep
-        Makes what saves checkpoints, of an observation.
+    keeper
+        Makes what saves checkpoints: `ftlab.session.checkpointing.Keeper`.
     """
 
     run_dir: Path | None
     interval: int
     probes: tuple[Probe, ...]
     budget: float | None = None
-    keep: "Callable[[Observation], Keeper] | None" = None
+    keeper: "Callable[[Observation], Any]" = lambda _: None
 
     def next(self) -> "Plan":
         """Return the plan of the next run: its folder is the first free ``-<n>``."""
@@ -71,19 +71,6 @@ class Plan:
         folders = (self.run_dir.with_name(f"{name}-{n}") for n in itertools.count(2))
         free = next(folder for folder in folders if not os.path.lexists(folder))
         return replace(self, run_dir=free)
-
-
-class Keeper(Protocol):
-    """What saves checkpoints of a run: `ftlab.session.checkpointing.Keeper`."""
-
-    def attach(self) -> None:
-        """Begin to listen."""
-
-    def detach(self, ended: str) -> None:
-        """Stop listening."""
-
-    def hear(self, record: StepRecord) -> None:
-        """Look at a step that is over."""
 
 
 class Observation:
@@ -124,8 +111,7 @@ class Observation:
         self._looked = first_step
         self._stopping = threading.Lock()
         self._stopped = False
-        self.keeper: Keeper | None = None
-        self._make_keeper = plan.keep
+        self.latest: StepRecord | None = None
         self.recorder = Recorder(
             subject,
             plan.probes,
@@ -133,6 +119,7 @@ class Observation:
             first_step=first_step,
             budget=Budget(plan.budget),
         )
+        self.keeper = plan.keeper(self)
 
     def start(self) -> "Observation":
         """Attach to the live objects and begin to log."""
@@ -141,8 +128,7 @@ class Observation:
                 self._read_facts(self.recorder.step)
                 self.background.start()
                 self.recorder.attach()
-                if self._make_keeper is not None:
-                    self.keeper = self._make_keeper(self)
+                if self.keeper is not None:
                     self.keeper.attach()
             except BaseException:
                 self._stop("failed to attach")
@@ -193,8 +179,7 @@ class Observation:
 
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):
-            if self.keeper is not None:
-                self.keeper.hear(record)
+            self.latest = record
             stamp = self.recorder.stamp, self.subject.stamp
             if stamp != self._stamp or record.step >= self._looked + FACTS_INTERVAL:
                 self._stamp, self._looked = stamp, record.step

@@ -203,22 +203,8 @@ class RunViews:
     def save_baseline(self, path: str | Path | None = None) -> Path:
         """Keep the numbers of the last 500 steps, to hold later runs against.
 
-        Parameters
-        ----------
-        path
-            A JSON file, which is replaced; by default beside the run's folder.
-
-        Returns
-        -------
-        Path
-            The file, for `compare` and ``ftlab check RUN --baseline FILE``.
-
-        Raises
-        ------
-        BadValueError
-            The run has made no step, or no folder that a file could be beside.
-        RunFolderError
-            The file cannot be written.
+        In a JSON file, which is replaced; by default beside the run's folder. For
+        `compare`, and for ``ftlab check RUN --baseline FILE``.
         """
         self._bring_up_to_date()
         return save_baseline(self.run, path)
@@ -237,16 +223,10 @@ class RunViews:
         baseline
             The file of `save_baseline`, the folder of a run, or a run.
         allowed
-            How far apart they may be, by quantity: ``{"step seconds": 1.1}``; what
-            there is besides is in ``table()``.
-
-        Returns
-        -------
-        BaselineView
-            ``verdict``, ``reasons``, ``table()``, ``figure()``, ``widget()``.
+            By what factor they may be apart, by quantity: ``{"step seconds": 1.1}``.
         """
         self._bring_up_to_date()
-        return against(self.run, baseline, allowed)
+        return against(self.run, baseline, allowed or {})
 
     def replay(self, step: int | None = None, *, number: int = 1) -> "Replay":
         """Walk a recorded anomaly op by op, without the model.

@@ -1,35 +1,22 @@
 """A checkpoint on disk: looked at, put into live objects, gone on from."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from ftlab.records.errors import (
-    BadValueError,
-    CheckpointError,
-    FtlabWarning,
-)
+from ftlab.records.errors import BadValueError, CheckpointError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
-from ftlab.records.plain_files import is_folder
-from ftlab.replay.checkpoints.contents import (
-    ALL,
-    differences,
-    restore,
-)
+from ftlab.replay.checkpoints.contents import ALL, differences, restore
 from ftlab.replay.checkpoints.lacking import TRAINER_STATE, WEIGHTS, lacking
-from ftlab.replay.checkpoints.manifest import MANIFEST, Stored
-from ftlab.replay.checkpoints.writing import (
-    STATE,
-    checkpoints_in,
-    written_at,
-)
+from ftlab.replay.checkpoints.manifest import MANIFEST, STATE, Stored
+from ftlab.replay.checkpoints.writing import checkpoints_in
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.live_training import training_of
-from ftlab.views.checkpoint import CheckpointView
+from ftlab.views.executions.checkpoint import CheckpointView
 
-_LOADERS = {
+_LOADERS: dict[str, Collection[str]] = {
     "_load_from_checkpoint": {"weights"},
     "_load_optimizer_and_scheduler": {"optimizer", "schedule"},
     "_load_scaler": (),
@@ -41,49 +28,30 @@ _LOADERS = {
 class SavedCheckpoint(CheckpointView):
     """A checkpoint on disk; made by `safe_save` and `safe_load`.
 
+    Shown, it lists what an exact resume needs, and what of it is not there: `lacks`.
+
     Attributes
     ----------
-    path
-        Its folder.
-    step
-        How many steps had been made; -1 where that is not known.
-    good
-        Whether loss, gradients, weights and optimizer state were finite; `why` says
-        what was not.
+    path, step, extra
+        Its folder, how many steps had been made, and what was passed as ``extra``.
+    why
+        What was not finite in loss, gradients, weights or moments; empty of a good one.
     verified
-        Whether every file was read and compared with its digest. Folders that
-        ``safe_save`` has not written have none.
-    extra
-        What was passed as ``extra``.
+        Whether all is as written; there are no digests of what others have written.
     """
 
     def __init__(self, path: Path, stored: Stored | None) -> None:
         manifest = None if stored is None else stored.manifest
-        self._stored = stored
-        self.path, self.verified = path, stored is not None
-        told = manifest or {"step": None, "why": "", "extra": {"of": {}}}
-        self.step: int = -1 if told["step"] is None else int(told["step"])
-        self.why: str = told["why"]
-        self.good = self.verified and not self.why
-        self.extra: dict[str, Any] = dict(told["extra"].get("of", {}))
-        super().__init__(lacking(path, manifest), self._what())
-
-    def _what(self) -> str:
-        if not self.verified:
-            return f"{self.path.name}, without digests"
-        where = f"{self.path.name}, verified"
-        return where if self.good else f"{where}, not good: {self.why}"
+        told = manifest or {"step": -1, "why": ""}
+        self.path, self._stored, self.verified = path, stored, stored is not None
+        self.step, self.why = int(told["step"]), str(told["why"])
+        self.extra: dict[str, Any] = dict(told.get("extra", {}).get("of", {}))
+        how = "verified" if self.verified else "without digests"
+        title = f"{path.name}, {how}" + (f", not good: {self.why}" if self.why else "")
+        super().__init__(lacking(path, manifest), title=title)
 
     def restore(
-        self,
-        target: Any,
-        *,
-        optimizer: Any = None,
-        scheduler: Any = None,
-        scaler: Any = None,
-        loader: Any = None,
-        schedule: bool = True,
-        rng: bool = True,
+        self, target: Any, *, schedule: bool = True, rng: bool = True, **parts: Any
     ) -> None:
         """Put live objects where they were when this was saved, bit for bit.
 
@@ -91,12 +59,10 @@ class SavedCheckpoint(CheckpointView):
         ----------
         target
             The model or trainer, built as in the run.
-        optimizer, scheduler, scaler, loader
-            Those of a hand-written loop; a watch of it knows all but the loader.
-        schedule
-            Also learning rates, schedule and loader.
-        rng
-            Also the random generators, as the last thing.
+        schedule, rng
+            Also learning rates and schedule; also the random generators.
+        parts
+            ``optimizer=``, ``scheduler=``, ``scaler=`` of a loop without a watch.
 
         Raises
         ------
@@ -105,67 +71,28 @@ class SavedCheckpoint(CheckpointView):
         CheckpointError
             A file is damaged, or was not written by ``safe_save``.
         """
-        stored = self._whole()
-        training = training_of(
-            target, optimizer, scheduler, scaler, caller="restore", loader=loader
-        )
-        live, entries = training.live, stored.manifest
-        forgotten = [
-            name
-            for name, section, given in (
-                ("optimizer", "optimizers", live.optimizers),
-                ("scheduler", "schedulers", live.schedulers or not schedule),
-                ("scaler", "scaler", live.scaler),
-                ("loader", "loader", live.loader or not schedule),
-            )
-            if entries[section] and not given
-        ]
+        stored, live = self._whole(), training_of(target, "restore", **parts).live
         left = {"schedule": schedule, "rng": rng}
         restore(stored, live, ALL - {part for part, asked in left.items() if not asked})
-        if forgotten:
-            passed = ", ".join(f"{name}=..." for name in forgotten)
-            msg = (
-                f"{self.path.name} holds the state of the {' and '.join(forgotten)}, "
-                f"which was not put back: pass {passed}."
-            )
+        sections = ("optimizers", "schedulers", "scaler") if schedule else ()
+        lost = [s for s in sections if stored.manifest[s] and not getattr(live, s)]
+        if lost:
+            msg = f"{self.path.name} holds {lost[0]}, not put back: pass them as well."
             warnings.warn(msg, FtlabWarning, stacklevel=2)
 
-    def differences(
-        self,
-        target: Any,
-        *,
-        optimizer: Any = None,
-        scheduler: Any = None,
-        scaler: Any = None,
-        loader: Any = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> tuple[str, ...]:
+    def differences(self, target: Any, **parts: Any) -> tuple[str, ...]:
         """Name what live objects have otherwise than the checkpoint, bit for bit.
 
-        Empty right after `restore`: weights, optimizer, schedule, scaler and random
-        generators are then as they were. What is not handed over is not compared.
+        None right after `restore`. What is not handed over is not compared.
         """
-        training = training_of(
-            target,
-            optimizer,
-            scheduler,
-            scaler,
-            caller="differences",
-            loader=loader,
-            extra=extra,
-        )
-        return differences(self._whole(), training.live)
+        live = training_of(target, "differences", **parts).live
+        return differences(self._whole(), live)
 
     def resume(self, trainer: Any, **kwargs: Any) -> Any:
-        """Call ``trainer.train``, which goes on from here, and return its result.
+        """Call ``trainer.train(**kwargs)``, which goes on from here; return its result.
 
-        The trainer counts and skips batches as with ``resume_from_checkpoint``; what
-        it would read from pickles comes from here.
-
-        Parameters
-        ----------
-        kwargs
-            Passed on to ``train``.
+        The trainer counts and skips batches as with ``resume_from_checkpoint``; what it
+        would read from pickles comes from here.
         """
         if not is_trainer(trainer):
             msg = (
@@ -186,8 +113,7 @@ class SavedCheckpoint(CheckpointView):
     def _whole(self) -> Stored:
         if self._stored is None:
             msg = (
-                f"{str(self.path)!r} was not written by ftlab.safe_save, so that ftlab "
-                "can only say what it lacks. Load it with "
+                f"{str(self.path)!r} was not written by ftlab.safe_save: load it with "
                 f"trainer.train(resume_from_checkpoint={str(self.path)!r})."
             )
             raise CheckpointError(msg)
@@ -198,51 +124,23 @@ class SavedCheckpoint(CheckpointView):
 def _loading(
     trainer: Any, stored: Stored, parts: Collection[str]
 ) -> Callable[..., None]:
-    def load(*_: Any, **__: Any) -> None:
-        restore(stored, training_of(trainer, caller="resume").live, parts)
-
-    return load
+    return lambda *_, **__: restore(stored, training_of(trainer, "resume").live, parts)
 
 
 def opened(path: Path, second: Path | None) -> SavedCheckpoint:
-    """Open one checkpoint, or the last one in a folder that is good and whole.
-
-    Parameters
-    ----------
-    second
-        Where copies are.
-
-    Raises
-    ------
-    CheckpointError
-        There is none, or a file of it is damaged.
-    """
-    folders = [each for each in (path, second) if each is not None and is_folder(each)]
-    if not folders:
-        msg = (
-            f"{str(path)!r} is no folder; pass the one that safe_save was given: "
-            "safe_load('checkpoints')."
-        )
-        raise CheckpointError(msg)
-    if _is_ours(path):
+    """Open one checkpoint, or the last one in a folder that is good and whole."""
+    if (path / MANIFEST).exists() or (path / STATE).exists():
         copies = [] if second is None else [second / path.name]
-        return _first_whole([path, *filter(_is_ours, copies)], good=False)
-    found = [each for folder in folders[::-1] for each in checkpoints_in(folder)]
-    ours = sorted(filter(_is_ours, found), key=written_at)
-    if ours:
+        return _first_whole([path, *copies], good=False)
+    if ours := checkpoints_in(*([] if second is None else [second]), path):
         return _first_whole(ours[::-1], good=True)
     if any(any(path.glob(each)) for each in (TRAINER_STATE, *WEIGHTS)):
         return SavedCheckpoint(path, None)
     msg = (
-        f"{str(path)!r} holds no checkpoint of ftlab.safe_save"
-        + (f"; pass one of what is there: {found[-1].name}" if found else "")
-        + "."
+        f"{str(path)!r} holds no checkpoint; pass the folder that safe_save was given, "
+        "or one that a Trainer has written: safe_load('out/checkpoint-500')."
     )
     raise CheckpointError(msg)
-
-
-def _is_ours(path: Path) -> bool:
-    return (path / MANIFEST).exists() or (path / STATE).exists()
 
 
 def _first_whole(paths: Sequence[Path], *, good: bool) -> SavedCheckpoint:
@@ -264,7 +162,7 @@ def _first_whole(paths: Sequence[Path], *, good: bool) -> SavedCheckpoint:
             return SavedCheckpoint(path, stored)
         passed.append(f"{path.name} is not good: {stored.manifest['why']}.")
     msg = (
-        f"None of {len(paths)} checkpoints can be taken: {' '.join(passed)} One "
-        "that is not good can be named: safe_load('checkpoints/checkpoint-12')."
+        f"None of {len(paths)} checkpoints can be taken: {' '.join(passed)} Name one "
+        "that is not good to take it: safe_load('checkpoints/checkpoint-12')."
     )
     raise CheckpointError(msg)

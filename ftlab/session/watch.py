@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers, Prompt
@@ -28,7 +28,7 @@ from ftlab.rules.words import counted
 from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import first_given, several, watchable
-from ftlab.session.checkpointing import Checkpoint, Keeper, checkpoint_of
+from ftlab.session.checkpointing import Checkpoint, Keeper
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
@@ -128,31 +128,19 @@ class Watch(Probing, RunViews):
     def roll_back(self, *, schedule: bool = True, rng: bool = True) -> SavedCheckpoint:
         """Put the training back to the last good checkpoint of this watch.
 
-        Between two steps, and from the thread that trains. Data goes on from where it
-        is; ``extra`` and ``step`` of what is returned tell where it was.
-
-        Parameters
-        ----------
-        schedule
-            Also learning rates and schedule.
-        rng
-            Also the random generators.
-
-        Raises
-        ------
-        CheckpointError
-            There is none that is good and whole, or no ``checkpoint=`` was asked for.
+        Between two steps, and from the thread that trains; ``schedule`` and ``rng`` as
+        in `SavedCheckpoint.restore`. Data goes on. A CheckpointError says that there is
+        none that is good and whole.
         """
-        seen = self._observation
-        keeper = None if seen is None or seen.ended else seen.keeper
-        if not isinstance(keeper, Keeper):
+        keeper = getattr(self._observation, "keeper", None)
+        if keeper is None or self.state != "watching":
             msg = (
-                "This watch saves no checkpoints now: pass watch(..., "
-                "checkpoint=ftlab.Checkpoint('checkpoints', every=100)), or use "
-                "ftlab.safe_load(folder, model, optimizer=...)."
+                "This watch saves no checkpoints now: pass watch(..., checkpoint="
+                "'safe'), or use ftlab.safe_load(folder, model, optimizer=...)."
             )
             raise CheckpointError(msg)
-        return keeper.roll_back(schedule=schedule, rng=rng, why="as asked")
+        found = keeper.roll_back(schedule=schedule, rng=rng, why="as asked")
+        return cast("SavedCheckpoint", found)
 
     def detach(self) -> None:
         """Take everything off and close the log. May be called more than once."""
@@ -352,7 +340,7 @@ watch. Pass the model that your optimizer trains.
             *([IntruderCounts(directions)] if _layers(directions) else ()),
             *probes,
         ),
-        keep=_keeping(checkpoint, target),
+        keeper=_keeping(checkpoint, target),
     )
     if is_trainer(target):
         return take(lambda: Watch.of_trainer(target, plan), Watch.detach)
@@ -371,11 +359,13 @@ watch. Pass the model that your optimizer trains.
     )
 
 
-def _keeping(checkpoint: Any, target: Any) -> Callable[[Observation], Keeper] | None:
+def _keeping(asked: Any, target: Any) -> Callable[[Observation], Keeper | None]:
     """Return what makes the keeper of checkpoints, if there is to be one."""
-    asked = checkpoint_of(checkpoint)
+    if asked is None:
+        return lambda _: None
+    wanted = asked if isinstance(asked, Checkpoint) else Checkpoint(asked)
     trainer = target if is_trainer(target) else None
-    return None if asked is None else lambda seen: Keeper(seen, asked, trainer)
+    return lambda seen: Keeper(seen, wanted, trainer)
 
 
 def _layers(directions: Any) -> int:

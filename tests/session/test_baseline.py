@@ -24,6 +24,7 @@ CHECKS = [
     "settings",
     "tokenizer",
     "loss",
+    "finite losses",
     "loss noise",
     "gradients",
     "step seconds",
@@ -125,7 +126,7 @@ def test_the_same_training_passes(runs: dict[str, Path], name: str) -> None:
     found = held(runs, name)
     assert (found.verdict, found.ok, found.reasons) == ("ok", True, ())
     assert list(found.table()["name"]) == CHECKS
-    assert set(found.table()["state"]) == {"ok"}
+    assert set(found.table()["state"]) == {"holds"}
 
 
 @pytest.mark.parametrize(
@@ -133,8 +134,8 @@ def test_the_same_training_passes(runs: dict[str, Path], name: str) -> None:
     [
         ("double", "different", {"settings"}, "learning_rate 0.002, now 0.004"),
         ("words", "different", {"tokenizer"}, "other vocabulary"),
-        ("slow", "worse", {"step seconds", "slow steps", "throughput"}, "ms, now 8"),
-        ("leak", "worse", {"memory growth"}, "MiB, now +"),
+        ("slow", "worse", {"step seconds", "slow steps", "throughput"}, ", now 0.8"),
+        ("leak", "worse", {"memory growth"}, "now 1."),
     ],
 )
 def test_what_is_otherwise_is_told_with_its_reason(
@@ -146,11 +147,6 @@ def test_what_is_otherwise_is_told_with_its_reason(
     extra = {"memory"} if name == "leak" else set()
     assert {each.name for each in found.reasons} <= reasons | extra
     assert says in " ".join(each.says for each in found.reasons)
-
-
-def test_a_growth_is_told_in_bytes(runs: dict[str, Path]) -> None:
-    (grown,) = (e for e in held(runs, "leak").reasons if e.name == "memory growth")
-    assert grown.numbers["run"] == pytest.approx(4 * STEPS * 2**20, rel=0.25)
 
 
 def test_another_model_is_not_comparable(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -188,12 +184,12 @@ def test_is_a_gate(runs: dict[str, Path], tmp_path: Path) -> None:
     assert told.returncode == 1
     found = json.loads(told.stdout)["baseline"]
     assert found["verdict"] == "different"
-    (line,) = (e for e in found["lines"] if e["state"] == "different")
+    (line,) = (e for e in found["lines"] if e["state"] == "broken")
     assert line["name"] == "settings"
     refused = command("check", runs["same"], "--baseline", runs["same"] / "run.json")
     assert refused.returncode == 2
     assert "is no baseline" in refused.stderr
-    refused = command("check", runs["same"], "--baseline", file, "--allow", "los=1")
+    refused = command("check", runs["same"], "--baseline", file, "--allow", "los=2")
     assert refused.returncode == 2
     assert "near ones are 'loss'" in refused.stderr
 
@@ -204,7 +200,7 @@ def test_refuses_what_is_no_baseline(runs: dict[str, Path]) -> None:
         opened.compare(3)
     with pytest.raises(RunFolderError, match=r"is no baseline: .*No such file"):
         opened.compare("nothing.json")
-    with pytest.raises(BadValueError, match=r"allowed\['loss'\]='x': it is a number"):
+    with pytest.raises(BadValueError, match=r"allowed\['loss'\]='x': it is a factor"):
         opened.compare(runs["same"], allowed={"loss": "x"})
-    with pytest.raises(BadValueError, match="has made no step yet"):
+    with pytest.raises(BadValueError, match="has no step yet"):
         ftlab.session.baseline.save_baseline(Run(), None)

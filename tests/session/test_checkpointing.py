@@ -219,8 +219,8 @@ def test_a_full_disk_is_one_warning(
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"every": 0}, "every=0: it is a number of steps"),
-        ({"keep": "2"}, "keep='2': it is a number of checkpoints"),
+        ({"every": 0}, "every=0: it is a number"),
+        ({"keep": "2"}, "keep='2': it is a number"),
         ({"on_anomaly": "stop"}, "on_anomaly='stop': allowed are None and 'roll back'"),
         ({"second": 3}, "second=3 is not a path"),
     ],

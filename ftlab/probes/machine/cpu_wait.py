@@ -13,12 +13,7 @@ QUEUE = Path("/proc/thread-self/schedstat")
 
 
 class CpuWait(Probe):
-    """Read what the scheduler says of the thread that trains.
-
-    A step's seconds without it are those of a machine that does nothing else: sleeping
-    and reading files count, what other processes do counts not. Where there is no such
-    file nothing is recorded.
-    """
+    """Read what the scheduler says of the thread; nothing where it says nothing."""
 
     name: ClassVar[str] = "cpu_wait"
     columns: ClassVar[Sequence[Column]] = (
@@ -27,13 +22,12 @@ class CpuWait(Probe):
 
     def __init__(self, queue: Path = QUEUE) -> None:
         self._queue = queue
-        self._before: float | None = None
+        self._before = float("nan")
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Take the difference to the step before."""
-        before, self._before = self._before, None
+        before, self._before = self._before, float("nan")
         with contextlib.suppress(OSError, ValueError, IndexError):
             self._before = int(self._queue.read_bytes().split()[1]) / 1e9
-        if before is None or self._before is None:
-            return {}
-        return {"cpu_wait": max(self._before - before, 0.0)}
+        waited = self._before - before
+        return {} if waited != waited else {"cpu_wait": max(waited, 0.0)}

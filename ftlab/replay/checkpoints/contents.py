@@ -1,10 +1,6 @@
-"""What a checkpoint holds of live objects, read and put back by name.
+"""What a checkpoint holds of live objects, read and put back by name."""
 
-`gather` reads, `restore` puts back, `differences` compares. All three speak of tensors
-and plain values by name, so that nothing in a file can be executed.
-"""
-
-import copy
+import dataclasses
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +16,6 @@ from ftlab.replay.snapshots.optimizer import (
     match_optimizer,
     pack_optimizer,
 )
-from ftlab.replay.snapshots.rng import load_rng, pack_rng
 from ftlab.replay.snapshots.weights import (
     check_weights,
     load_weights,
@@ -28,24 +23,18 @@ from ftlab.replay.snapshots.weights import (
     pack_weights,
 )
 
+ALL = frozenset({"weights", "optimizer", "schedule", "rng"})
+"""Parts to put back. Moments and scaler are the optimizer's, rates the schedule's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The live objects of a training, between two steps.
-
-    Attributes
-    ----------
-    loader
-        What feeds it, where that can tell its position: ``state_dict``.
-    extra
-        What the user's own loop counts.
-    """
+    """The live objects of a training, between two steps; of scalers one or none."""
 
     model: torch.nn.Module
     optimizers: tuple[Any, ...] = ()
     schedulers: tuple[Any, ...] = ()
-    scaler: Any = None
-    loader: Any = None
+    scaler: tuple[Any, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -56,37 +45,55 @@ class Gathered:
     entries: dict[str, Any]
     tensors: dict[str, torch.Tensor]
 
+    @property
+    def trouble(self) -> str:
+        """The first trained weight or moment that is not finite, in words."""
+        told = self.entries["weights"]["parameters"]
+        trained = {name for each in told if each["trainable"] for name in each["names"]}
+        kinds = tuple(f"{each['class']}." for each in self.entries["optimizers"])
+        for name, tensor in self.tensors.items():
+            wide = tensor.is_floating_point() and tensor.element_size() > 1
+            looked = (
+                wide and tensor.numel() and (name in trained or name.startswith(kinds))
+            )
+            if looked and not torch.linalg.vector_norm(tensor, math.inf).isfinite():
+                return f"{name} is not finite"
+        return ""
+
 
 def gather(live: Live) -> Gathered:
     """Read everything; nothing is changed, and no random number drawn.
 
-    Weights are those that train, and the buffers; with no adapters in the model all of
-    them.
+    Weights are those that train, and the buffers; with no adapters in the model all.
     """
-    rng, packer = RngState.take(), Packer(live.model)
+    packer, rng = Packer(live.model), RngState.take()
     names = {id(p): every[0] for every, p in named(live.model)}
-    adapted = bool(getattr(live.model, "peft_config", None))
-    entries = {
-        "weights": pack_weights(
-            live.model, packer, {}, everything=not adapted, checksums=False
-        ),
-        "optimizers": [
-            pack_optimizer(
-                each,
-                [settings_of(group) for group in each.param_groups],
-                dict(each.state),
-                names,
-                packer,
-            )
-            for each in live.optimizers
-        ],
-        "schedulers": _states("scheduler", live.schedulers, packer),
-        "scaler": _states("scaler", _scalers(live), packer),
-        "loader": _states("loader", _loaders(live), packer),
-        "rng": pack_rng(rng, packer, "rng"),
-        "extra": packer.pack(dict(live.extra), "extra"),
+    whole = not getattr(live.model, "peft_config", None)
+    weights = pack_weights(live.model, packer, {}, everything=whole, checksums=False)
+    optimizers = [
+        pack_optimizer(
+            o, list(map(settings_of, o.param_groups)), o.state, names, packer
+        )
+        for o in live.optimizers
+    ]
+    states = {
+        section: [
+            {
+                k: packer.pack(v, section)
+                for k, v in each.state_dict().items()
+                if not callable(v)
+            }
+            for each in getattr(live, section)
+        ]
+        for section in ("schedulers", "scaler")
     }
-    return Gathered(entries, packer.tensors)
+    drawn = {
+        each.name: packer.pack(getattr(rng, each.name), f"rng.{each.name}")
+        for each in dataclasses.fields(rng)
+    }
+    extra = packer.pack(dict(live.extra), "extra")
+    entries = {"weights": weights, "optimizers": optimizers, **states, "rng": drawn}
+    return Gathered(entries | {"extra": extra}, packer.tensors)
 
 
 def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,147 +101,60 @@ def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name != "params"}
 
 
-def _states(what: str, owners: tuple[Any, ...], packer: Packer) -> list[Json]:
-    """Pack state dicts, without what no file can hold: a function for example."""
-    return [
-        {"class": type(each).__name__, "state": _plain(each.state_dict(), packer, what)}
-        for each in owners
-    ]
-
-
-def _plain(state: Mapping[str, Any], packer: Packer, what: str) -> Json:
-    kept = {k: v for k, v in state.items() if not callable(v)}
-    return packer.pack(kept, what)
-
-
-def _scalers(live: Live) -> tuple[Any, ...]:
-    enabled = live.scaler is not None and live.scaler.is_enabled()
-    return (live.scaler,) if enabled else ()
-
-
-def _loaders(live: Live) -> tuple[Any, ...]:
-    tells = callable(getattr(live.loader, "state_dict", None))
-    return (live.loader,) if tells else ()
-
-
-def unhealthy(gathered: Gathered, model: torch.nn.Module) -> str:
-    """Name what is not finite among trained weights and optimizer states.
-
-    One read-back from the device; empty where all is well.
-    """
-    trained = {n for every, p in named(model) if p.requires_grad for n in every}
-    kinds = tuple(f"{each['class']}." for each in gathered.entries["optimizers"])
-    by_device: dict[Any, list[tuple[str, torch.Tensor]]] = {}
-    for name, tensor in gathered.tensors.items():
-        counts = name in trained or (kinds and name.startswith(kinds))
-        if counts and _has_range(tensor):
-            by_device.setdefault(tensor.device, []).append((name, tensor))
-    for found in by_device.values():
-        norm = torch.linalg.vector_norm
-        finite = torch.stack([norm(each, math.inf).isfinite() for _, each in found])
-        for (name, _), is_finite in zip(found, finite.tolist(), strict=True):
-            if not is_finite:
-                return f"{name} is not finite"
-    return ""
-
-
-def _has_range(tensor: torch.Tensor) -> bool:
-    wide = tensor.is_floating_point() and tensor.element_size() > 1
-    return wide and tensor.numel() > 0
-
-
-ALL = frozenset({"weights", "optimizer", "schedule", "rng"})
-"""The optimizer's part has moments and the scaler; the rates belong to the schedule."""
-
-
 def restore(stored: Stored, live: Live, parts: Collection[str] = ALL) -> None:
-    """Put ``parts`` of it back; first see that they fit.
-
-    Raises
-    ------
-    AttachError
-        The model or an optimizer is another one.
-    CheckpointError
-        A tensor on disk is damaged.
-    """
-    entries, model = stored.manifest, live.model
-    unpacker = Unpacker(stored, model)
-    names = {id(p): every[0] for every, p in named(model)}
-    check_weights(entries["weights"], model, "checkpoint")
+    """Put ``parts`` of it back; an AttachError tells before that they do not fit."""
+    entries, unpacker = stored.manifest, Unpacker(stored, live.model)
+    names = {id(p): every[0] for every, p in named(live.model)}
+    check_weights(entries["weights"], live.model, "checkpoint")
     matched = [
         (match_optimizer(entries["optimizers"], each, names, "checkpoint"), each)
         for each in live.optimizers
         if "optimizer" in parts
     ]
     if "weights" in parts:
-        load_weights(entries["weights"], unpacker, model)
+        load_weights(entries["weights"], unpacker, live.model)
     for entry, optimizer in matched:
-        kept = [settings_of(group) for group in optimizer.param_groups]
+        kept = list(map(settings_of, optimizer.param_groups))
         load_optimizer(entry, unpacker, optimizer, names)
         for group, own in zip(optimizer.param_groups, kept, strict=True):
             group.update({} if "schedule" in parts else own)
-    for part, section, owners in (
-        ("optimizer", "scaler", _scalers(live)),
-        ("schedule", "schedulers", live.schedulers),
-        ("schedule", "loader", _loaders(live)),
-    ):
-        held = zip(entries[section], owners, strict=False)
-        for entry, owner in held if part in parts else ():
-            owner.load_state_dict(unpacker.unpack(entry["state"]))
+    for section, part in (("scaler", "optimizer"), ("schedulers", "schedule")):
+        owners = getattr(live, section) if part in parts else ()
+        for state, owner in zip(entries[section], owners, strict=False):
+            owner.load_state_dict({k: unpacker.unpack(v) for k, v in state.items()})
     if "rng" in parts:
-        load_rng(entries["rng"], unpacker)
+        states = {name: unpacker.unpack(each) for name, each in entries["rng"].items()}
+        states["devices"] = states["devices"][: len(RngState.take().devices)]
+        RngState(**states).restore()
 
 
 def differences(stored: Stored, live: Live) -> tuple[str, ...]:
-    """Name what is not as it is in the checkpoint, bit for bit.
-
-    What is not handed over is not compared.
-    """
-    mine = gather(live)
+    """Name what is not as in the checkpoint, bit for bit, of what is handed over."""
+    mine, found = gather(live), list[str]()
     digests = {name: tensor_digest(each) for name, each in mine.tensors.items()}
-    here, there = (
-        _values(mine.entries, digests),
-        _values(stored.manifest, stored.digests),
-    )
-    told = {"weights", "rng"}
-    for section, given in (
-        ("optimizers", live.optimizers),
-        ("schedulers", live.schedulers),
-        ("scaler", _scalers(live)),
-        ("loader", _loaders(live)),
-        ("extra", live.extra),
-    ):
-        told |= {section} if given else set()
-    return tuple(
-        place
-        for place in dict.fromkeys([*there, *here])
-        if place.partition(":")[0] in told and here.get(place) != there.get(place)
-    )
-
-
-def _values(entries: Mapping[str, Any], digests: Mapping[str, str]) -> dict[str, Any]:
-    """Return what entries hold by its place: values, and digests of tensors."""
-    sections = ("weights", "optimizers", "schedulers", "scaler", "loader", "rng")
-    return {
-        f"{section}:{place}": value
-        for section in (*sections, "extra")
-        for place, value in _leaves(entries[section], "", digests)
-    }
+    for section, entry in mine.entries.items():
+        if entry not in ([], {"is": "dict", "of": {}}):
+            one = dict(_leaves(stored.manifest[section], "", stored.digests))
+            other = dict(_leaves(entry, "", digests))
+            places = [p for p in {**one, **other} if one.get(p) != other.get(p)]
+            found += [f"{section}:{place}" for place in places]
+    return tuple(found)
 
 
 def _leaves(
     packed: Json, path: str, digests: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
+    """Yield plain values by their path, and of tensors the digests by their names."""
     if isinstance(packed, dict) and packed.get("is") == "tensor":
         yield packed["name"], digests[packed["name"]]
     elif isinstance(packed, dict):
         for key, value in packed.items():
-            silent = key in ("of", "options", "is")
-            yield from _leaves(value, path if silent else f"{path}.{key}", digests)
+            here = path if key in ("of", "options", "is") else f"{path}.{key}"
+            yield from _leaves(value, here, digests)
     elif isinstance(packed, list) and any(isinstance(v, dict | list) for v in packed):
         for index, value in enumerate(packed):
             names = value.get("names") if isinstance(value, dict) else None
             here = f"{path}.{index}" if names is None else names[0]
             yield from _leaves(value, here, digests)
     else:
-        yield path.removeprefix("."), copy.copy(packed)
+        yield path.removeprefix("."), packed

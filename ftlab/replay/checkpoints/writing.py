@@ -1,44 +1,37 @@
 """Writes a checkpoint: under a temporary name, read back, and only then by its own.
 
-Who calls whom: `ftlab.session.safe_save` says what is to be saved, and writes model,
-tokenizer and trainer's state as these write themselves. What they leave out (optimizer,
-generators, trained weights beside an adapter) goes into ``state.safetensors``: each
-tensor that is not in their files already, bit for bit.
+`ftlab.session.safe_save` has model and tokenizer write themselves. Each tensor that is
+in none of their files, bit for bit, goes into ``state.safetensors``.
 """
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from safetensors import SafetensorError
 
 from ftlab.records.errors import CheckpointError
+from ftlab.records.plain_files import is_folder
 from ftlab.replay.checkpoints.contents import Gathered
-from ftlab.replay.checkpoints.durable import (
-    digest_of,
-    files_in,
-    part_of,
-    publish,
-    remove,
-    sweep,
-    sync,
-    write,
-)
 from ftlab.replay.checkpoints.manifest import (
     MANIFEST,
+    STATE,
     Stored,
+    file_digest,
     sealed,
     tensor_digest,
     tensors_in,
 )
 from ftlab.replay.snapshots.folder import write_tensors
 
-STATE = "state.safetensors"
-_NAME = re.compile(r"checkpoint-(\d+)(?:-\d+)?$")
+_NAME = re.compile(r"checkpoint-(\d+)(-\d+)?$")
+_PART = re.compile(r"\..*\.(\d+)\.part$")
 
 
 def free_name(root: Path, step: int) -> Path:
@@ -49,21 +42,19 @@ def free_name(root: Path, step: int) -> Path:
     return path
 
 
-def checkpoints_in(root: Path) -> list[Path]:
-    """List the folders that are called checkpoints, in the order of their writing.
+def checkpoints_in(*roots: Path) -> list[Path]:
+    """List the checkpoints of ours, also damaged ones, in the order of their writing.
 
     Their numbers are no order: a second run in one folder begins to count anew.
     """
-    found = [path for path in root.iterdir() if _NAME.match(path.name)]
-    return sorted(filter(Path.is_dir, found), key=written_at)
-
-
-def written_at(folder: Path) -> tuple[int, int]:
-    """Return what sorts checkpoints by age, and where that is the same by number."""
-    files = (each for name in (MANIFEST, STATE) if (each := folder / name).exists())
-    number = _NAME.match(folder.name)
-    age = next((each.stat().st_mtime_ns for each in files), 0)
-    return age, int(number[1]) if number else -1
+    found = [
+        (file.stat().st_mtime_ns, at, path)
+        for at, root in enumerate(roots)
+        for path in (root.iterdir() if is_folder(root) else ())
+        for file in (path / MANIFEST, path / STATE)
+        if _NAME.match(path.name) and file.exists()
+    ]
+    return list(dict.fromkeys(path for _, _, path in sorted(found)))
 
 
 def write_checkpoint(
@@ -72,91 +63,93 @@ def write_checkpoint(
     facts: Mapping[str, Any],
     write_model: Callable[[Path], None],
 ) -> None:
-    """Write all of it, or nothing.
+    """Write all of it, or nothing; a CheckpointError tells why.
 
-    Parameters
-    ----------
-    facts
-        What else the manifest says.
-    write_model
-        Writes what is not ours into a folder.
-
-    Raises
-    ------
-    CheckpointError
-        It cannot be written, or not what was written is read back.
+    ``facts`` go into the manifest, ``write_model`` writes what is not ours.
     """
-    part = part_of(folder)
-    with _whole(part, folder):
-        sweep(folder.parent)
-        part.mkdir(parents=True)
+    with _whole(folder) as part:
+        part.mkdir()
         write_model(part)
-        sync(part)
         where = _write_state(part, gathered.tensors)
-        files = {name: digest_of(part / name) for name in files_in(part)}
-        manifest = {**facts, **gathered.entries, "tensors": where, "files": files}
-        write(part / MANIFEST, sealed(manifest))
-        sync(part)
-        Stored(part).verify()
-        publish(part, folder)
+        files = [each for each in part.rglob("*") if each.is_file()]
+        _sync(*files)
+        digests = {
+            each.relative_to(part).as_posix(): file_digest(each) for each in files
+        }
+        manifest = {**facts, **gathered.entries, "tensors": where, "files": digests}
+        (part / MANIFEST).write_bytes(sealed(manifest))
 
 
 def copy_checkpoint(folder: Path, copy: Path) -> None:
-    """Write a second one, which is read back as well.
-
-    Raises
-    ------
-    CheckpointError
-        It cannot be written, or not what was written is read back.
-    """
-    part = part_of(copy)
-    with _whole(part, copy):
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        sweep(copy.parent)
+    """Write a second one, which is read back as well; raises as `write_checkpoint`."""
+    with _whole(copy) as part:
         shutil.copytree(folder, part)
-        sync(part)
-        Stored(part).verify()
-        publish(part, copy)
 
 
 def keep_last(root: Path, keep: int) -> None:
-    """Remove all checkpoints of ours but the last ``keep``."""
-    ours = [path for path in checkpoints_in(root) if (path / MANIFEST).exists()]
-    for path in ours[:-keep]:
-        remove(path)
+    """Remove all checkpoints of ours but the last; a kill leaves none half removed."""
+    for path in checkpoints_in(root)[:-keep]:
+        gone = path.rename(_part_of(path))
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _write_state(
     part: Path, tensors: Mapping[str, torch.Tensor]
 ) -> dict[str, tuple[str, str, str]]:
-    """Write the tensors that are in no file yet; return where each one is."""
+    """Write what is in no file yet; return the file, key and digest of each tensor.
+
+    What is written is found as what others have written is: read back from the file.
+    """
     digests = {name: tensor_digest(each) for name, each in tensors.items()}
-    wanted = set(digests.values())
     there: dict[str, tuple[str, str]] = {}
-    for file in files_in(part):
-        for key, tensor in tensors_in(part / file) if file.endswith("tensors") else ():
-            digest = tensor_digest(tensor)
-            if digest in wanted:
-                there.setdefault(digest, (file, key))
-    own: dict[str, torch.Tensor] = {}
-    for name, digest in digests.items():
-        if digest not in there:
-            there[digest] = STATE, name
-            own[name] = tensors[name]
-    write_tensors(part / STATE, own)
-    written = {key: tensor_digest(tensor) for key, tensor in tensors_in(part / STATE)}
-    for name in own:
-        if written.get(name) != digests[name]:
-            msg = f"{name} was read back from {STATE} with other values"
-            raise OSError(msg)
+
+    def look(file: Path) -> None:
+        name = file.relative_to(part).as_posix()
+        there.update({tensor_digest(t): (name, key) for key, t in tensors_in(file)})
+
+    for file in part.rglob("*.safetensors"):
+        look(file)
+    own = {digest: name for name, digest in digests.items() if digest not in there}
+    write_tensors(part / STATE, {name: tensors[name] for name in own.values()})
+    look(part / STATE)
+    changed = [name for name, digest in digests.items() if digest not in there]
+    if changed:
+        msg = f"{changed[0]} was read back with other values"
+        raise OSError(msg)
     return {name: (*there[digest], digest) for name, digest in digests.items()}
 
 
+def _part_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.{os.getpid()}.part")
+
+
+def _sync(*paths: Path) -> None:
+    for path in paths:
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
 @contextlib.contextmanager
-def _whole(part: Path, folder: Path) -> Iterator[None]:
-    """Leave nothing behind where the block fails, and say why."""
+def _whole(folder: Path) -> Iterator[Path]:
+    """Give the part to write to; check and publish it, or leave nothing and say why.
+
+    What killed processes have left beside it goes, too.
+    """
+    part = _part_of(folder)
     try:
-        yield
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for each in folder.parent.iterdir():
+            process = _PART.match(each.name)
+            if process and not psutil.pid_exists(int(process[1])):
+                shutil.rmtree(each, ignore_errors=True)
+        yield part
+        Stored(part).verify()
+        _sync(*part.rglob("*"), part)
+        part.rename(folder)
+        _sync(folder.parent)
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         if not isinstance(error, OSError | SafetensorError | CheckpointError):

@@ -9,6 +9,7 @@ import torch
 
 from ftlab.records.errors import AttachError
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
+from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.snapshots.codec import Unpacker
 from ftlab.replay.snapshots.folder import (
     MANIFEST,
@@ -23,7 +24,6 @@ from ftlab.replay.snapshots.optimizer import (
     match_optimizer,
     scalers_of,
 )
-from ftlab.replay.snapshots.rng import load_rng
 from ftlab.replay.snapshots.weights import check_weights, load_weights, named
 from ftlab.replay.tracing.modules import clean_name
 
@@ -167,7 +167,15 @@ class Restorer:
         unpacker = self._stored.unpacker("rng")
         states = unpacker.unpack(start.get("generators", []))
         KeptGenerators(own_generators(self._step)).put([(k, s) for k, s in states])
-        load_rng(start["rng"], unpacker)
+        packed = start["rng"]
+        state = RngState.take()
+        devices = unpacker.unpack(packed["devices"])
+        RngState(
+            python=unpacker.unpack(packed["python"]),
+            numpy=unpacker.unpack(packed["numpy"]),
+            cpu=unpacker.unpack(packed["cpu"]),
+            devices=tuple(devices[: len(state.devices)]),
+        ).restore()
 
 
 def autocast_of(packed: Sequence[Sequence[str]]) -> contextlib.ExitStack:

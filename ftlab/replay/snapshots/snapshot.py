@@ -21,7 +21,6 @@ from ftlab.replay.snapshots.codec import Packer
 from ftlab.replay.snapshots.folder import SECTIONS, refuse_existing, write_folder
 from ftlab.replay.snapshots.optimizer import Names, pack_optimizer, pack_scaler
 from ftlab.replay.snapshots.report import pack_report
-from ftlab.replay.snapshots.rng import pack_rng
 from ftlab.replay.snapshots.weights import named, pack_weights
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.spans import Decode
@@ -187,7 +186,12 @@ class _Writing:
         }
 
     def _rng(self, rng: RngState, place: str) -> Any:
-        return pack_rng(rng, self._packers["rng"], place)
+        return {
+            "python": self._pack("rng", rng.python, f"{place}.python"),
+            "numpy": self._pack("rng", rng.numpy, f"{place}.numpy"),
+            "cpu": self._pack("rng", rng.cpu, f"{place}.cpu"),
+            "devices": self._pack("rng", list(rng.devices), f"{place}.devices"),
+        }
 
     def _gradients(
         self, gradients: Iterable[tuple[torch.nn.Parameter, torch.Tensor]], place: str

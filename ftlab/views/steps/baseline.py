@@ -1,45 +1,19 @@
 """A run against a baseline: the verdict, and the reasons for it."""
 
-from __future__ import annotations
+from typing import Any
 
-import math
-from typing import TYPE_CHECKING, Any, ClassVar
-
+from ftlab.records.outcome import Outcome
 from ftlab.runlog.baseline_comparison import verdict_of
-from ftlab.views.marked import ASIDE, BAD, GOOD, NOTED, OPEN, MarkedView
-
-if TYPE_CHECKING:
-    from ftlab.records.marked import Marked
+from ftlab.views.executions.proof import ProofView
 
 
-class BaselineView(MarkedView):
-    """How a run stands against a baseline, quantity by quantity.
-
-    Examples
-    --------
-    >>> from ftlab.records.marked import Marked
-    >>> from ftlab.views.steps.baseline import BaselineView
-    >>> view = BaselineView([Marked("loss", "worse", "2.5, now 3")])
-    >>> view
-    Against the baseline: worse, because of loss
-    x loss  worse: 2.5, now 3
-    >>> view.ok, view.verdict
-    (False, 'worse')
-    """
-
-    title = "Against the baseline"
-    marks: ClassVar = {
-        "worse": BAD,
-        "not comparable": OPEN,
-        "different": NOTED,
-        "ok": GOOD,
-        "not recorded": ASIDE,
-    }
+class BaselineView(ProofView):
+    """How a run stands against a baseline, quantity by quantity."""
 
     @property
     def verdict(self) -> str:
         """``"ok"``, ``"worse"``, ``"different"`` or ``"not comparable"``."""
-        return verdict_of(self._marked)
+        return verdict_of(tuple(self))
 
     @property
     def ok(self) -> bool:
@@ -47,10 +21,10 @@ class BaselineView(MarkedView):
         return self.verdict == "ok"
 
     @property
-    def reasons(self) -> tuple[Marked, ...]:
-        """What is not ok; what is not recorded is no reason."""
-        good = ("ok", "not recorded")
-        return tuple(each for each in self._marked if each.state not in good)
+    def reasons(self) -> tuple[Outcome, ...]:
+        """What is worse or different, or cannot be compared."""
+        good = ("holds", "does not apply")
+        return tuple(each for each in self if each.state not in good)
 
     def headline(self) -> str:
         """Return the verdict, and what it hangs on."""
@@ -60,18 +34,7 @@ class BaselineView(MarkedView):
     def to_json(self) -> dict[str, Any]:
         """Return verdict and lines as values that JSON can hold."""
         lines = [
-            {
-                "name": each.name,
-                "state": each.state,
-                "says": each.says,
-                **{name: _plain(value) for name, value in each.numbers.items()},
-            }
-            for each in self._marked
+            {"name": e.name, "state": e.state, "says": e.says, **e.evidence}
+            for e in self
         ]
         return {"verdict": self.verdict, "lines": lines}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

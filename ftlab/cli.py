@@ -138,17 +138,11 @@ def check(
     run_dir: Annotated[Path, typer.Argument(help="The folder of a run log.")],
     baseline: Annotated[
         Path | None,
-        typer.Option(
-            help="Hold it against this too: a file of save_baseline(), or a run.",
-            metavar="FILE",
-        ),
+        typer.Option(help="Of save_baseline(), or another run.", metavar="FILE"),
     ] = None,
     allow: Annotated[
         list[str] | None,
-        typer.Option(
-            help="With --baseline: how far apart, such as 'step seconds=1.5'.",
-            metavar="NAME=LIMIT",
-        ),
+        typer.Option(help="How far off it, as 'slow steps=3'.", metavar="NAME=FACTOR"),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print findings as JSON.")
@@ -156,29 +150,23 @@ def check(
 ) -> int:
     """Judge a run log: exit 0 when all is well, 1 on findings.
 
-    Against a baseline, 1 also where the run is worse or set up otherwise. Exit 2 when
+    1 also where it is worse than the baseline, or set up otherwise. Exit 2 when
     something could not be read or compared; what could be is judged all the same.
     """
     from ftlab.records.finding import Severity
-    from ftlab.session.baseline import checked_run
-    from ftlab.session.summary import print_text, print_verdict
+    from ftlab.session.summary import print_verdict
     from ftlab.session.verdict import judge
 
-    verdict = judge(run_dir)
-    found = None if baseline is None else checked_run(run_dir, baseline, allow or [])
+    verdict = judge(run_dir, baseline, allow or ())
     if as_json:
-        told = {} if found is None else {"baseline": found.to_json()}
-        text = json.dumps(verdict.to_json() | told, indent=2, allow_nan=False)
-        typer.echo(text)
+        typer.echo(json.dumps(verdict.to_json(), indent=2, allow_nan=False))
     else:
         print_verdict(verdict, sys.stdout)
-        if found is not None:
-            print_text(repr(found), sys.stdout)
-    state = "ok" if found is None else found.verdict
-    if verdict.left_out or state == "not comparable":
+    held = None if verdict.held is None else verdict.held.verdict
+    if verdict.left_out or held == "not comparable":
         return UNREADABLE
     bad = verdict.worst is not None and verdict.worst >= Severity.WARNING
-    return FOUND if bad or state != "ok" else 0
+    return FOUND if bad or held not in (None, "ok") else 0
 
 
 @app.command()

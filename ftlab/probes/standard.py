@@ -21,7 +21,6 @@ from ftlab.probes.loss.constant_terms import ConstantTerms
 from ftlab.probes.loss.logits import Logits
 from ftlab.probes.loss.loss_inputs import LossInputs
 from ftlab.probes.loss.output_gradients import OutputGradients
-from ftlab.probes.machine.cpu_wait import CpuWait
 from ftlab.probes.machine.memory import Memory
 from ftlab.probes.machine.throughput import Throughput
 from ftlab.probes.merging.merge_by_hand import MergeByHand
@@ -97,7 +96,6 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         MergeByHand(),
         Batches(seconds_of=throughput.seconds_of),
         throughput,
-        CpuWait(),
         Memory(),
         Logits(interval),
         LossInputs(interval),

@@ -1,13 +1,12 @@
 """A run against a baseline, quantity by quantity: as good, worse, or another one.
 
-Statistics are medians and quantiles, of steps that both have: one slow step or one odd
-batch says nothing.
+By medians and quantiles of steps that both have: one slow step or odd batch says
+nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,19 +15,17 @@ from ftlab.records.outcome import Outcome, State
 from ftlab.runlog.baseline import GRADIENT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ftlab.runlog.baseline import Array, Baseline
 
-    Columns = dict[str, Array]
     Pair = tuple[float, float, str]
 
 NO_WORSE, SAME = "no worse than the baseline", "as in the baseline"
 """What must hold: where it does not, a run is worse, or different."""
 MIN_STEPS = 20
-"""Common steps from which on medians are compared."""
-WARM_UP = 10
-"""One step of so many, the first ones, is left out of times and memory."""
 ALLOWED = {
     "loss": 1.03,
     "finite losses": 1.0,
@@ -43,54 +40,36 @@ ALLOWED = {
 }
 """By what factor a run may be off its baseline.
 
-Twice, at least, what nine healthy runs of one set-up were apart: a tiny Llama with LoRA
-and dropout, 200 steps of a Trainer, one seed three times and six others, on two cores
-with up to seven other processes. Loss of the second half within 0.5 %, its noise 0.75
-to 1.34, gradients of a layer 0.86 to 1.16, memory within 0.3 %, growth within 2 MiB of
-580. Median seconds 0.75 to 1.33, the slowest twentieth 0.70 to 1.43; with the wait for
-a processor in them the median was 0.26 to 3.9. One seed gave the same losses.
+Beyond what nine healthy runs of one set-up were apart: a tiny Llama with LoRA and
+dropout, 200 steps of a Trainer, one seed three times and six others, on two cores with
+up to seven other processes. Loss of the second half within 0.5 %, its noise 0.75 to
+1.34, gradients of a layer 0.86 to 1.16, memory within 0.3 %, its growth within 0.3 %;
+median seconds 0.75 to 1.33, the slowest twentieth 0.70 to 1.43, and with the wait for a
+processor in them the median 0.26 to 3.9. One seed gave the same losses.
 """
 
 
 def compare_to(
     baseline: Baseline, run: Baseline, allowed: Mapping[str, float] | None = None
 ) -> tuple[Outcome, ...]:
-    """Compare a run, read as a baseline, with a baseline.
-
-    Parameters
-    ----------
-    allowed
-        Factors in the place of `ALLOWED`, by name.
-
-    Examples
-    --------
-    >>> from ftlab.records.step import StepRecord
-    >>> from ftlab.runlog.baseline import baseline_of
-    >>> from ftlab.runlog.baseline_comparison import compare_to
-    >>> from ftlab.runlog.run import Run
-    >>> run = Run()
-    >>> for step in range(40):
-    ...     run.append(StepRecord(step=step, time=0.0, loss=2.5))
-    >>> kept = baseline_of(run)
-    >>> [each.says for each in compare_to(kept, kept) if each.name == "loss"]
-    ['2.5, now 2.5, 1.00 x']
-    """
+    """Compare a run, read as a baseline; ``allowed`` replaces `ALLOWED` by name."""
     steps = np.intersect1d(baseline.steps, run.steps)
     one, other = baseline.at(steps), run.at(steps)
-    told = [
-        _same_settings("settings", baseline.settings, run.settings),
-        _same_settings("tokenizer", baseline.tokenizer, run.tokenizer),
-    ]
-    only = sorted(each for each in set(one) ^ set(other))
-    why = f"only one has the {only[0]}: another model" if only else ""
+    why = "".join(
+        f"only one has the {n}: another model" for n in sorted({*one} ^ {*other})[:1]
+    )
     if len(steps) < MIN_STEPS:
         why = f"{len(steps)} steps in common, {MIN_STEPS} are needed"
     state: State = "cannot be decided" if why else "holds"
-    told.insert(0, Outcome("", "steps", SAME, state, why or f"{len(steps)} in common"))
-    limits = ALLOWED | dict(allowed or {})
     pairs = {"checkpoints": [(baseline.checkpoints, run.checkpoints, "")]}
     pairs |= {} if why else _pairs(one, other, steps)
-    return (*told, *(_judged(n, pairs.get(n, []), limits[n]) for n in ALLOWED))
+    limits = ALLOWED | dict(allowed or {})
+    return (
+        Outcome("", "steps", SAME, state, why or f"{len(steps)} in common"),
+        _same("settings", baseline.settings, run.settings),
+        _same("tokenizer", baseline.tokenizer, run.tokenizer),
+        *(_judged(name, pairs.get(name, []), limits[name]) for name in ALLOWED),
+    )
 
 
 def verdict_of(lines: tuple[Outcome, ...]) -> str:
@@ -101,34 +80,33 @@ def verdict_of(lines: tuple[Outcome, ...]) -> str:
     return "worse" if NO_WORSE in broken else "different" if broken else "ok"
 
 
-def _same_settings(
-    name: str, one: Mapping[str, str], other: Mapping[str, str]
-) -> Outcome:
+def _same(name: str, one: Mapping[str, str], other: Mapping[str, str]) -> Outcome:
     """Compare what is the same or not; the same change of two settings is told once."""
     if not one or not other:
         return Outcome("", name, SAME, "does not apply", "not recorded in both")
-    paths = [p for p in {**one, **other} if one.get(p) != other.get(p)]
-    changes: dict[tuple[str, str], str] = {}
-    for path in sorted(paths, key=lambda each: not each.startswith("args/")):
-        values = one.get(path, "not set"), other.get(path, "not set")
-        changes.setdefault(values, path.rpartition("/")[2])
-    words = [
-        what if name == "tokenizer" else f"{what} {before}, now {now}"
-        for (before, now), what in changes.items()
-    ]
-    state: State = "broken" if words else "holds"
-    return Outcome("", name, SAME, state, _some(words) or "the same")
+    changes: dict[str, str] = {}
+    for path in sorted({**one, **other}, key=lambda each: not each.startswith("args/")):
+        before, now = one.get(path, "not set"), other.get(path, "not set")
+        if before != now:
+            change = path if name == "tokenizer" else f"{before}, now {now}"
+            changes.setdefault(change, path.rpartition("/")[2])
+    words = [n if n == change else f"{n} {change}" for change, n in changes.items()]
+    return Outcome(
+        "", name, SAME, "broken" if words else "holds", _some(words) or "same"
+    )
 
 
 def _pairs(
-    one: Columns, other: Columns, steps: NDArray[np.int64]
+    one: dict[str, Array], other: dict[str, Array], steps: NDArray[np.int64]
 ) -> dict[str, list[Pair]]:
-    """Return each quantity of both, what it is of, and the unit by which it is told."""
-    half, warm = len(steps) // 2, -(-len(steps) // WARM_UP)
+    """Return each quantity of both, and what it is of where there are several.
 
-    def both(column: str, share: float, scale: float) -> list[Pair]:
-        values = (each[column][warm:] for each in (one, other))
-        before, now = (_quantile(each, share) * scale for each in values)
+    A tenth of the steps, the first ones, is left out of times and memory.
+    """
+    half, warm = len(steps) // 2, -(-len(steps) // 10)
+
+    def both(column: str, share: float) -> list[Pair]:
+        before, now = (_quantile(e[column][warm:], share) for e in (one, other))
         return [(before, now, "")]
 
     before = one["loss"][half:]
@@ -137,39 +115,28 @@ def _pairs(
     quiet, noisy = (_quantile(np.abs(each - _quantile(each))) for each in noise)
     finite = [float(np.isfinite(each["loss"]).mean()) for each in (one, other)]
     grown = [1 + rise(steps[warm:], e["memory"][warm:]) for e in (one, other)]
+    with np.errstate(all="ignore"):
+        ratios = {n: np.log(other[n] / v) for n, v in one.items() if GRADIENT in n}
     return {
         "loss": [(level, level + shift, "")],
         "finite losses": [(finite[0], finite[1], "")] if max(finite) else [],
         "loss noise": [(quiet, noisy, "")],
-        "gradients": list(_gradients(one, other)),
-        "step seconds": both("seconds", 0.5, 1),
-        "slow steps": both("seconds", 0.95, 1),
-        "throughput": both("tokens_per_second", 0.5, 1),
-        "memory": both("memory", 0.95, 1 / 2**20),
+        "gradients": [
+            (1.0, math.exp(_quantile(ratio)), name.removeprefix(GRADIENT))
+            for name, ratio in ratios.items()
+        ],
+        "step seconds": both("seconds", 0.5),
+        "slow steps": both("seconds", 0.95),
+        "throughput": both("tokens_per_second", 0.5),
+        "memory": both("memory", 0.95),
         "memory growth": [(grown[0], grown[1], "")],
     }
 
 
-def _gradients(one: Columns, other: Columns) -> Iterator[Pair]:
-    """Compare the norm of each layer's gradient, step by step."""
-    for name in [each for each in one if each.startswith(GRADIENT)]:
-        with np.errstate(all="ignore"):
-            ratio = math.exp(_quantile(np.log(other[name] / one[name])))
-        yield 1.0, ratio, name.removeprefix(GRADIENT)
-
-
 def rise(steps: NDArray[np.int64], values: Array) -> float:
-    """Return by what share of themselves values rise, by the median of slopes.
+    """Return by what share values rise: the median slope of pairs, as Theil and Sen.
 
-    As Theil and Sen, with the pairs that are half of all values apart: what jumps up
-    and comes back counts nothing. NaN is no value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ftlab.runlog.baseline_comparison import rise
-    >>> round(rise(np.arange(6), np.array([10.0, 11.0, 30.0, 13.0, 14.0, 15.0])), 3)
-    0.37
+    The pairs are half of all values apart: what comes back counts nothing.
     """
     x, y = steps[np.isfinite(values)], values[np.isfinite(values)]
     half = (len(x) + 1) // 2

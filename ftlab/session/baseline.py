@@ -14,17 +14,14 @@ from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
 from ftlab.views.steps.baseline import BaselineView
 
-_FILE = "save_baseline('baseline.json')"
-
 
 def save_baseline(run: Run, path: str | Path | None) -> Path:
     """Keep a run's numbers in a file; see `RunViews.save_baseline`."""
+    example = "save_baseline('baseline.json')"
     if not len(run.steps) or (path is None and run.path is None):
-        msg = f"This run has no step yet, or no folder; later, or with a path: {_FILE}."
+        msg = f"This run has no step yet, or no folder: call {example} later."
         raise BadValueError(msg)
-    own = run.path or Path()
-    beside = own.with_name(f"{own.name}.baseline.json") if path is None else path
-    file = path_of(beside, "path", _FILE)
+    file = path_of(path or f"{run.path}.baseline.json", "path", example)
     baseline_of(run).save(file)
     return file
 
@@ -54,12 +51,3 @@ def _opened(given: Any) -> Baseline:
         "the folder of a run, or an opened run: compare('baseline.json')."
     )
     raise BadValueError(msg)
-
-
-def checked_run(path: Path, baseline: Path, allow: list[str]) -> BaselineView:
-    """Compare a run's folder with a baseline; limits are texts, as ``name=1.5``."""
-    limits: dict[str, Any] = {}
-    for name, _, value in (each.partition("=") for each in allow):
-        plain = value.replace(".", "", 1).isdecimal()
-        limits[name] = float(value) if plain else value
-    return against(open_log(path), baseline, limits)

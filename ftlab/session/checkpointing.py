@@ -6,6 +6,7 @@ and nothing of the new one has been computed. A Trainer's step is over when it h
 logged and evaluated, so there it saves behind that.
 """
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ftlab.probes.torch_private import unseen_by_modes
 from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.plain_files import path_of
-from ftlab.session.live_training import training_of, trouble_of
+from ftlab.session.live_training import Training, training_of, trouble_of
 from ftlab.session.observation import Observation
 from ftlab.session.safe_save import safe_load, save, tell
 from ftlab.session.saved_checkpoint import SavedCheckpoint
@@ -66,8 +67,7 @@ class Checkpoint:
     on_anomaly: Literal["roll back"] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("every", "keep"):
-            value = getattr(self, name)
+        for name, value in (("every", self.every), ("keep", self.keep)):
             if type(value) is not int or value < 1:
                 msg = f"{name}={value!r}: it is a number, 1 or more."
                 raise BadValueError(msg)
@@ -110,10 +110,10 @@ class Keeper:
         step, last = self._seen.recorder.step, self._seen.latest
         if not graph or step == self._begun:
             return
-        self._begun = step
-        if last is not None and last.step >= self._answered and trouble_of(last):
+        self._begun, trouble = step, trouble_of(last)
+        if last is not None and last.step >= self._answered and trouble:
             self._answered = last.step + 1
-            self._respond(trouble_of(last))
+            self._respond(trouble)
         elif self._trainer is None:
             self._save_if_due(step)
 
@@ -131,19 +131,16 @@ class Keeper:
             self._guarded("saved", lambda: self._save(steps))
 
     def _save(self, steps: int) -> None:
-        training, asked = (
-            training_of(self._target, "watch", seen=self._seen),
-            self._asked,
-        )
-        root, second = Path(asked.folder), asked.second and Path(asked.second)
-        if save(training, root, keep=asked.keep, second=second or None, bad=False):
+        asked, training = self._asked, self._training()
+        second = None if asked.second is None else Path(asked.second)
+        if save(training, Path(asked.folder), second, asked.keep, bad=False):
             self._saved, self._tries = steps, 0
 
-    @property
-    def _target(self) -> Any:
-        return self._trainer or self._seen.subject.model
+    def _training(self) -> Training:
+        target = self._trainer or self._seen.subject.model
+        return training_of(target, "watch", seen=self._seen)
 
-    def _guarded(self, what: str, work: Callable[[], None]) -> None:
+    def _guarded(self, what: str, work: Callable[[], object]) -> None:
         """Do it unseen by whatever listens to operations; an error is one warning."""
         try:
             with torch.no_grad(), unseen_by_modes():
@@ -160,7 +157,8 @@ class Keeper:
         if self._asked.on_anomaly is None or self._tries > TRIES + 1:
             return
         if self._tries <= TRIES:
-            self._guarded("taken", lambda: self._go_back(trouble))
+            back = functools.partial(self.roll_back, schedule=False, rng=False)
+            self._guarded("taken", lambda: back(why=trouble))
             return
         msg = (
             f"{trouble}, for the {self._tries}th time since the last checkpoint: the "
@@ -168,19 +166,21 @@ class Keeper:
         )
         warnings.warn(msg, FtlabWarning, stacklevel=2)
 
-    def _go_back(self, trouble: str) -> None:
-        found = self.roll_back(schedule=False, rng=False, why=trouble)
-        msg = f"{trouble}: weights and optimizer are again those of {found.path.name}."
-        warnings.warn(msg, FtlabWarning, stacklevel=2)
-
-    def roll_back(self, *, schedule: bool, rng: bool, why: str) -> SavedCheckpoint:
-        """Put everything back to the last good checkpoint."""
-        found = safe_load(self._asked.folder, second=self._asked.second)
-        found.restore(self._target, schedule=schedule, rng=rng)
-        training = training_of(self._target, "watch", seen=self._seen)
+    def roll_back(self, *, schedule: bool, rng: bool, why: str = "") -> SavedCheckpoint:
+        """Put everything back to the last good checkpoint; ``why``: warn of it."""
+        found, training = (
+            safe_load(self._asked.folder, second=self._asked.second),
+            self._training(),
+        )
+        found.restore(
+            training.trainer or training.live.model, schedule=schedule, rng=rng
+        )
         for parameter in training.live.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.zero_()
-        words = f"rolled back to {found.path.name}: {why}"
+        words = f"rolled back to {found.path.name}: {why or 'as asked'}"
         tell(training, words, {"path": str(found.path), "step": found.step})
+        if why:
+            msg = f"{why}: weights and optimizer are again those of {found.path.name}."
+            warnings.warn(msg, FtlabWarning, stacklevel=4)
         return found

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 from ftlab.probes.subject import Subject
@@ -13,7 +12,6 @@ from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.records.step import StepRecord
 from ftlab.replay.checkpoints.contents import Live
-from ftlab.replay.checkpoints.lacking import ARGUMENTS, TRAINER_STATE
 from ftlab.session.arguments import first_given, several, watchable
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.observation import Observation, observation_of
@@ -29,16 +27,6 @@ class Training:
     steps: int
     trouble: str
     seen: Observation | None
-
-    def write_model(self, folder: Path) -> None:
-        """Write model, tokenizer and trainer's state as these write themselves."""
-        for each in (self.live.model, self.tokenizer):
-            if callable(save := getattr(each, "save_pretrained", None)):
-                save(folder)
-        if self.trainer is not None:
-            _state_of(self.trainer).save_to_json(str(folder / TRAINER_STATE))
-            text = self.trainer.args.to_json_string()
-            (folder / ARGUMENTS).write_text(text, encoding="utf-8")
 
 
 def training_of(
@@ -76,20 +64,25 @@ def training_of(
         (scaled,) if scaled is not None and scaled.is_enabled() else (),
         extra or {},
     )
+    states = [state for each in live.optimizers for state in each.state.values()]
+    steps = int(max((float(state.get("step", 0)) for state in states), default=0))
+    steps = steps if seen is None else seen.recorder.step
+    steps = steps if trainer is None else int(trainer.state.global_step)
     trouble = "" if seen is None else trouble_of(seen.latest)
-    steps = _steps(live, trainer, seen)
     return Training(live, trainer, known.tokenizer, steps, trouble, seen)
 
 
 def _subject(model: Any, trainer: Any) -> Subject:
-    if trainer is None:
-        return Subject(model)
+    names = ("optimizer", "lr_scheduler", "accelerator", "processing_class")
+    optimizer, scheduler, accelerator, tokenizer = (
+        getattr(trainer, name, None) for name in names
+    )
     return Subject(
         model,
-        [] if trainer.optimizer is None else [trainer.optimizer],
-        schedulers=[] if trainer.lr_scheduler is None else [trainer.lr_scheduler],
-        scaler=getattr(trainer.accelerator, "scaler", None),
-        tokenizer=getattr(trainer, "processing_class", None),
+        [] if optimizer is None else [optimizer],
+        schedulers=[] if scheduler is None else [scheduler],
+        scaler=getattr(accelerator, "scaler", None),
+        tokenizer=tokenizer,
     )
 
 
@@ -104,15 +97,6 @@ def _refuse_shards(model: Any, trainer: Any, caller: str) -> None:
         raise AttachError(msg)
 
 
-def _steps(live: Live, trainer: Any, seen: Observation | None) -> int:
-    if trainer is not None:
-        return int(trainer.state.global_step)
-    if seen is not None:
-        return seen.recorder.step
-    states = [state for each in live.optimizers for state in each.state.values()]
-    return int(max((float(state.get("step", 0)) for state in states), default=0))
-
-
 def trouble_of(record: StepRecord | None) -> str:
     """Say what was not finite in a step; nothing of one that a scaler has skipped."""
     if record is None or record.skipped:
@@ -122,7 +106,7 @@ def trouble_of(record: StepRecord | None) -> str:
     return next((f"the {n} of step {record.step} is {v}" for n, v in bad), "")
 
 
-def _state_of(trainer: Any) -> Any:
+def state_of(trainer: Any) -> Any:
     """Return the trainer's state with that of its callbacks, as it saves it itself."""
     state, kept = copy.copy(trainer.state), dict[str, list[Any]]()
     for each in (*trainer.callback_handler.callbacks, trainer.control):

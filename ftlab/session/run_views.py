@@ -201,10 +201,9 @@ class RunViews:
         return Checklist(in_order(items), title=f"Checklist, {_until(run)}")
 
     def save_baseline(self, path: str | Path | None = None) -> Path:
-        """Keep the numbers of the last 500 steps, to hold later runs against.
+        """Keep the numbers of the last 500 steps in a file, by default beside the run.
 
-        In a JSON file, which is replaced; by default beside the run's folder. For
-        `compare`, and for ``ftlab check RUN --baseline FILE``.
+        For `compare`, and for ``ftlab check RUN --baseline FILE``.
         """
         self._bring_up_to_date()
         return save_baseline(self.run, path)
@@ -214,16 +213,9 @@ class RunViews:
     ) -> BaselineView:
         """Hold this run against a baseline: ok, worse, different, or not comparable.
 
-        Loss and its noise, gradients by layer, time of the steps and throughput,
-        memory and its growth, checkpoints, settings and tokenizer, by medians over the
-        steps that both have. For two runs bit by bit: `ftlab.compare`.
-
-        Parameters
-        ----------
-        baseline
-            The file of `save_baseline`, the folder of a run, or a run.
-        allowed
-            By what factor they may be apart, by quantity: ``{"step seconds": 1.1}``.
+        ``baseline`` is the file of `save_baseline`, the folder of a run, or a run;
+        ``allowed`` by what factors they may be apart, as ``{"step seconds": 1.1}``.
+        For two runs bit by bit: `ftlab.compare`.
         """
         self._bring_up_to_date()
         return against(self.run, baseline, allowed or {})

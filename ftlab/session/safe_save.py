@@ -7,37 +7,36 @@ in ``state.safetensors``, and ``checkpoint.json`` with digests. Nothing is pickl
 import time
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ftlab._version import __version__
 from ftlab.records.errors import BadValueError, CheckpointError, FtlabWarning
 from ftlab.records.event import Event
 from ftlab.records.plain_files import path_of
-from ftlab.replay.checkpoints.contents import gather
-from ftlab.replay.checkpoints.manifest import Stored
-from ftlab.replay.checkpoints.writing import (
+from ftlab.replay.checkpoints.contents import gather, unhealthy
+from ftlab.replay.checkpoints.folder import (
+    Stored,
     copy_checkpoint,
     free_name,
     keep_last,
     write_checkpoint,
 )
+from ftlab.replay.checkpoints.lacking import ARGUMENTS, TRAINER_STATE
 from ftlab.runlog.folder import process_rank, versions
-from ftlab.session.live_training import Training, training_of
+from ftlab.session.live_training import Training, state_of, training_of
 from ftlab.session.saved_checkpoint import SavedCheckpoint, opened
-
-EXAMPLE = "safe_save(model, 'checkpoints')"
 
 
 def safe_save(
     target: Any,
     folder: str | Path,
     *,
+    second: str | Path | None = None,
     step: int | None = None,
     keep: int | None = None,
-    second: str | Path | None = None,
     **parts: Any,
 ) -> SavedCheckpoint | None:
     """Save a checkpoint that is whole or not there, whenever the process is killed.
@@ -92,61 +91,61 @@ def safe_save(
     >>> saved.differences(model, optimizer=optimizer)
     ()
     """
-    root = path_of(folder, "folder", EXAMPLE)
+    root = path_of(folder, "folder", "safe_save(model, 'checkpoints')")
     other = None if second is None else path_of(second, "second", "second='/mnt/b'")
     if keep is not None and (type(keep) is not int or keep < 1):
         msg = f"keep={keep!r}: it is a number of checkpoints, 1 or more."
         raise BadValueError(msg)
     training = training_of(target, "safe_save", **parts)
     training = training if step is None else replace(training, steps=step)
-    return save(training, root, keep=keep, second=other)
+    return save(training, root, other, keep)
 
 
 def save(
     training: Training,
     root: Path,
-    *,
-    keep: int | None,
     second: Path | None,
+    keep: int | None,
+    *,
     bad: bool = True,
 ) -> SavedCheckpoint | None:
     """Save what was collected; ``bad``: also where not all is finite."""
     began = time.monotonic()
     with torch.no_grad():
-        gathered = gather(training.live)
-        why = training.trouble or gathered.trouble
+        entries, tensors = gather(training.live)
+        why = training.trouble or unhealthy(entries, tensors)
     if process_rank() or (why and not bad):
         return None
-    folder, args = (
-        free_name(root, training.steps),
-        getattr(training.trainer, "args", None),
-    )
-    facts = {
-        "ftlab": __version__,
-        "versions": versions(),
-        "step": training.steps,
-        "why": why,
-        "workers": getattr(args, "dataloader_num_workers", None),
-    }
-    told = {"path": str(folder), "saved": False, "good": not why}
+    args = getattr(training.trainer, "args", None)
+    entries |= {"step": training.steps, "why": why, "versions": versions()}
+    entries["workers"] = getattr(args, "dataloader_num_workers", None)
+    folder, saved = free_name(root, training.steps), False
     try:
-        write_checkpoint(folder, gathered, facts, training.write_model)
-        told["saved"] = True
+        write_checkpoint(folder, entries, tensors, partial(_write_model, training))
+        saved = True
     finally:
-        told["seconds"] = time.monotonic() - began
-        words = f"checkpoint {folder.name} " + (
-            "saved" if told["saved"] else "not saved"
-        )
-        tell(training, words, told)
-    for each in (root, second):
-        try:
-            if each is not None and each is not root:
-                copy_checkpoint(folder, each / folder.name)
-            if each is not None and keep is not None:
-                keep_last(each, keep)
-        except (CheckpointError, OSError) as error:
-            warnings.warn(f"{folder} is saved; but {error}", FtlabWarning, stacklevel=3)
+        told = {"saved": saved, "seconds": time.monotonic() - began}
+        words = f"checkpoint {folder.name} {'saved' if saved else 'not saved'}"
+        tell(training, words, told | {"path": str(folder)})
+    try:
+        if second is not None:
+            copy_checkpoint(folder, second / folder.name)
+        for each in (root, second or root) if keep else ():
+            keep_last(each, keep or 1)
+    except (CheckpointError, OSError) as error:
+        warnings.warn(f"{folder} is saved; but {error}", FtlabWarning, stacklevel=3)
     return SavedCheckpoint(folder, Stored(folder))
+
+
+def _write_model(training: Training, part: Path) -> None:
+    """Have model, tokenizer and trainer write themselves."""
+    for each in (training.live.model, training.tokenizer):
+        if callable(own := getattr(each, "save_pretrained", None)):
+            own(part)
+    if training.trainer is not None:
+        state_of(training.trainer).save_to_json(str(part / TRAINER_STATE))
+        arguments = training.trainer.args.to_json_string()
+        (part / ARGUMENTS).write_text(arguments, encoding="utf-8")
 
 
 def tell(training: Training, words: str, detail: dict[str, Any]) -> None:
@@ -173,9 +172,8 @@ def safe_load(
         one warning names what newer ones have. Or one checkpoint, or one that a Trainer
         has written, for what it lacks.
     target, parts
-        The model or trainer, and what else `SavedCheckpoint.restore` is to put back;
-        without it nothing is changed. A Trainer goes on with
-        ``safe_load(folder).resume(trainer)``.
+        What `SavedCheckpoint.restore` is to put back; without it nothing is changed. A
+        Trainer goes on with ``safe_load(folder).resume(trainer)``.
 
     Raises
     ------

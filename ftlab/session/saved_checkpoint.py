@@ -7,14 +7,15 @@ from typing import Any
 
 from ftlab.records.errors import BadValueError, CheckpointError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
+from ftlab.records.outcome import Outcome
 from ftlab.replay.checkpoints.contents import ALL, differences, restore
+from ftlab.replay.checkpoints.folder import MANIFEST, STATE, Stored, checkpoints_in
 from ftlab.replay.checkpoints.lacking import TRAINER_STATE, WEIGHTS, lacking
-from ftlab.replay.checkpoints.manifest import MANIFEST, STATE, Stored
-from ftlab.replay.checkpoints.writing import checkpoints_in
+from ftlab.replay.snapshots.codec import Unpacker
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.live_training import training_of
-from ftlab.views.executions.checkpoint import CheckpointView
+from ftlab.views.executions.proof import ProofView
 
 _LOADERS: dict[str, Collection[str]] = {
     "_load_from_checkpoint": {"weights"},
@@ -25,10 +26,10 @@ _LOADERS: dict[str, Collection[str]] = {
 """Methods by which a Trainer loads, and what it gets from us in their place."""
 
 
-class SavedCheckpoint(CheckpointView):
+class SavedCheckpoint(ProofView):
     """A checkpoint on disk; made by `safe_save` and `safe_load`.
 
-    Shown, it lists what an exact resume needs, and what of it is not there: `lacks`.
+    Shown, it lists what an exact resume needs, and what of it is there.
 
     Attributes
     ----------
@@ -42,13 +43,26 @@ class SavedCheckpoint(CheckpointView):
 
     def __init__(self, path: Path, stored: Stored | None) -> None:
         manifest = None if stored is None else stored.manifest
-        told = manifest or {"step": -1, "why": ""}
+        told = manifest or {"step": -1, "why": "", "extra": {"is": "dict", "of": {}}}
         self.path, self._stored, self.verified = path, stored, stored is not None
         self.step, self.why = int(told["step"]), str(told["why"])
-        self.extra: dict[str, Any] = dict(told.get("extra", {}).get("of", {}))
+        held: Any = stored
+        self.extra: dict[str, Any] = Unpacker(held).unpack(told["extra"])
         how = "verified" if self.verified else "without digests"
         title = f"{path.name}, {how}" + (f", not good: {self.why}" if self.why else "")
         super().__init__(lacking(path, manifest), title=title)
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What an exact resume needs and is not there."""
+        return tuple(each.name for each in self.broken)
+
+    def headline(self) -> str:
+        """Say what lacks."""
+        return f"an exact resume lacks {', '.join(self.lacks) or 'nothing'}"
+
+    def _summarise(self) -> tuple[Outcome, ...]:
+        return tuple(self)
 
     def restore(
         self, target: Any, *, schedule: bool = True, rng: bool = True, **parts: Any
@@ -66,10 +80,8 @@ class SavedCheckpoint(CheckpointView):
 
         Raises
         ------
-        AttachError
-            The model or an optimizer is not the one that was saved.
-        CheckpointError
-            A file is damaged, or was not written by ``safe_save``.
+        AttachError, CheckpointError
+            It is another model or optimizer; a file is damaged.
         """
         stored, live = self._whole(), training_of(target, "restore", **parts).live
         left = {"schedule": schedule, "rng": rng}
@@ -91,8 +103,8 @@ class SavedCheckpoint(CheckpointView):
     def resume(self, trainer: Any, **kwargs: Any) -> Any:
         """Call ``trainer.train(**kwargs)``, which goes on from here; return its result.
 
-        The trainer counts and skips batches as with ``resume_from_checkpoint``; what it
-        would read from pickles comes from here.
+        It counts and skips batches as with ``resume_from_checkpoint``; what it would
+        read from pickles comes from here.
         """
         if not is_trainer(trainer):
             msg = (
@@ -129,10 +141,10 @@ def _loading(
 
 def opened(path: Path, second: Path | None) -> SavedCheckpoint:
     """Open one checkpoint, or the last one in a folder that is good and whole."""
+    others = [] if second is None else [second]
     if (path / MANIFEST).exists() or (path / STATE).exists():
-        copies = [] if second is None else [second / path.name]
-        return _first_whole([path, *copies], good=False)
-    if ours := checkpoints_in(*([] if second is None else [second]), path):
+        return _first_whole([path, *(each / path.name for each in others)], good=False)
+    if ours := checkpoints_in(*others, path):
         return _first_whole(ours[::-1], good=True)
     if any(any(path.glob(each)) for each in (TRAINER_STATE, *WEIGHTS)):
         return SavedCheckpoint(path, None)
@@ -155,12 +167,13 @@ def _first_whole(paths: Sequence[Path], *, good: bool) -> SavedCheckpoint:
                 raise
             passed.append(str(error).partition(" Load another")[0])
             continue
-        if not (good and stored.manifest["why"]):
-            if passed:
-                msg = f"{path.name} is taken. {' '.join(passed)}"
-                warnings.warn(msg, FtlabWarning, stacklevel=4)
-            return SavedCheckpoint(path, stored)
-        passed.append(f"{path.name} is not good: {stored.manifest['why']}.")
+        if good and stored.manifest["why"]:
+            passed.append(f"{path.name} is not good: {stored.manifest['why']}.")
+            continue
+        if passed:
+            msg = f"{path.name} is taken. {' '.join(passed)}"
+            warnings.warn(msg, FtlabWarning, stacklevel=4)
+        return SavedCheckpoint(path, stored)
     msg = (
         f"None of {len(paths)} checkpoints can be taken: {' '.join(passed)} Name one "
         "that is not good to take it: safe_load('checkpoints/checkpoint-12')."

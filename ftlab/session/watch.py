@@ -134,13 +134,9 @@ class Watch(Probing, RunViews):
         """
         keeper = getattr(self._observation, "keeper", None)
         if keeper is None or self.state != "watching":
-            msg = (
-                "This watch saves no checkpoints now: pass watch(..., checkpoint="
-                "'safe'), or use ftlab.safe_load(folder, model, optimizer=...)."
-            )
+            msg = "This watch saves no checkpoints now: watch(..., checkpoint='safe')."
             raise CheckpointError(msg)
-        found = keeper.roll_back(schedule=schedule, rng=rng, why="as asked")
-        return cast("SavedCheckpoint", found)
+        return cast("SavedCheckpoint", keeper.roll_back(schedule=schedule, rng=rng))
 
     def detach(self) -> None:
         """Take everything off and close the log. May be called more than once."""

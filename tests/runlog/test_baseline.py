@@ -11,7 +11,7 @@ from ftlab.records.errors import RunFolderError
 from ftlab.records.event import Event
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
-from ftlab.runlog.baseline import LAYER_STEPS, baseline_of, load_baseline
+from ftlab.runlog.baseline import baseline_of, load_baseline
 from ftlab.runlog.run import Run
 
 ZERO, ONE = "gradient of layers.0", "gradient of layers.1"
@@ -39,14 +39,10 @@ def test_keeps_the_last_window() -> None:
     assert found.columns["memory"][-1] == 1e6 + 599
 
 
-def test_layers_are_kept_at_steps_that_any_run_would_take() -> None:
-    long, short = baseline_of(sample(600)), baseline_of(sample(150))
-    kept = [b.steps[np.isfinite(b.columns[ONE])] for b in (long, short)]
-    assert all(0 < len(each) <= LAYER_STEPS + 1 for each in kept)
-    assert set(kept[0][kept[0] < 150]) <= set(kept[1])
-    assert np.nanmax(long.columns[ZERO]) == pytest.approx(5.0)
-    at = np.searchsorted(long.steps, kept[0])
-    assert long.columns[ONE][at] == pytest.approx(kept[0] + 1.0)
+def test_the_norm_of_a_layer_is_that_of_its_parameters() -> None:
+    found = baseline_of(sample(30))
+    assert found.columns[ZERO] == pytest.approx(5.0)
+    assert found.columns[ONE] == pytest.approx(found.steps + 1.0)
 
 
 def test_comes_back_from_its_file(tmp_path: Path) -> None:

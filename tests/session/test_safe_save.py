@@ -394,7 +394,7 @@ def test_refuses_what_it_cannot_save(tmp_path: Path, saved: Path) -> None:
 
 
 def test_a_manifest_names_no_file_outside(saved: Path, tmp_path: Path) -> None:
-    from ftlab.replay.checkpoints.manifest import sealed, unsealed
+    from ftlab.replay.checkpoints.folder import sealed, unsealed
 
     folder = shutil.copytree(saved, tmp_path / "checkpoint-3")
     values = unsealed((folder / "checkpoint.json").read_bytes())

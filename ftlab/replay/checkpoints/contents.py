@@ -4,24 +4,14 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from ftlab.replay.capsules.rng import RngState
-from ftlab.replay.checkpoints.manifest import Stored, tensor_digest
+from ftlab.replay.checkpoints.folder import Stored, tensor_digest
+from ftlab.replay.snapshots import optimizer as moments, weights as values
 from ftlab.replay.snapshots.codec import Json, Packer, Unpacker
-from ftlab.replay.snapshots.optimizer import (
-    load_optimizer,
-    match_optimizer,
-    pack_optimizer,
-)
-from ftlab.replay.snapshots.weights import (
-    check_weights,
-    load_weights,
-    named,
-    pack_weights,
-)
 
 ALL = frozenset({"weights", "optimizer", "schedule", "rng"})
 """Parts to put back. Moments and scaler are the optimizer's, rates the schedule's."""
@@ -38,62 +28,50 @@ class Live:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """Entries of a manifest, and the tensors that they name."""
-
-    entries: dict[str, Any]
-    tensors: dict[str, torch.Tensor]
-
-    @property
-    def trouble(self) -> str:
-        """The first trained weight or moment that is not finite, in words."""
-        told = self.entries["weights"]["parameters"]
-        trained = {name for each in told if each["trainable"] for name in each["names"]}
-        kinds = tuple(f"{each['class']}." for each in self.entries["optimizers"])
-        for name, tensor in self.tensors.items():
-            wide = tensor.is_floating_point() and tensor.element_size() > 1
-            looked = (
-                wide and tensor.numel() and (name in trained or name.startswith(kinds))
-            )
-            if looked and not torch.linalg.vector_norm(tensor, math.inf).isfinite():
-                return f"{name} is not finite"
-        return ""
-
-
-def gather(live: Live) -> Gathered:
-    """Read everything; nothing is changed, and no random number drawn.
+def gather(live: Live) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Read entries of a manifest and their tensors; nothing is changed or drawn.
 
     Weights are those that train, and the buffers; with no adapters in the model all.
     """
     packer, rng = Packer(live.model), RngState.take()
-    names = {id(p): every[0] for every, p in named(live.model)}
+    names = {id(p): every[0] for every, p in values.named(live.model)}
     whole = not getattr(live.model, "peft_config", None)
-    weights = pack_weights(live.model, packer, {}, everything=whole, checksums=False)
-    optimizers = [
-        pack_optimizer(
-            o, list(map(settings_of, o.param_groups)), o.state, names, packer
+    entries: dict[str, Any] = {
+        "weights": values.pack_weights(
+            live.model, packer, {}, everything=whole, checksums=False
         )
-        for o in live.optimizers
-    ]
-    states = {
-        section: [
-            {
-                k: packer.pack(v, section)
-                for k, v in each.state_dict().items()
-                if not callable(v)
-            }
-            for each in getattr(live, section)
-        ]
-        for section in ("schedulers", "scaler")
     }
-    drawn = {
+    entries["optimizers"] = [
+        moments.pack_optimizer(
+            each, list(map(settings_of, each.param_groups)), each.state, names, packer
+        )
+        for each in live.optimizers
+    ]
+    for section in ("schedulers", "scaler"):
+        states = (each.state_dict().items() for each in getattr(live, section))
+        entries[section] = [
+            {key: packer.pack(v, section) for key, v in state if not callable(v)}
+            for state in states
+        ]
+    entries["rng"] = {
         each.name: packer.pack(getattr(rng, each.name), f"rng.{each.name}")
         for each in dataclasses.fields(rng)
     }
-    extra = packer.pack(dict(live.extra), "extra")
-    entries = {"weights": weights, "optimizers": optimizers, **states, "rng": drawn}
-    return Gathered(entries | {"extra": extra}, packer.tensors)
+    entries["extra"] = packer.pack(dict(live.extra), "extra")
+    return entries, packer.tensors
+
+
+def unhealthy(entries: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> str:
+    """Name the first trained weight or moment that is not finite."""
+    told = entries["weights"]["parameters"]
+    trained = {name for each in told if each["trainable"] for name in each["names"]}
+    kinds = tuple(f"{each['class']}." for each in entries["optimizers"])
+    for name, tensor in tensors.items():
+        wide = tensor.is_floating_point() and tensor.element_size() > 1
+        looked = wide and tensor.numel() and (name in trained or name.startswith(kinds))
+        if looked and not torch.linalg.vector_norm(tensor, math.inf).isfinite():
+            return f"{name} is not finite"
+    return ""
 
 
 def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,19 +81,23 @@ def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
 
 def restore(stored: Stored, live: Live, parts: Collection[str] = ALL) -> None:
     """Put ``parts`` of it back; an AttachError tells before that they do not fit."""
-    entries, unpacker = stored.manifest, Unpacker(stored, live.model)
-    names = {id(p): every[0] for every, p in named(live.model)}
-    check_weights(entries["weights"], live.model, "checkpoint")
+    entries, held = stored.manifest, cast("Mapping[str, torch.Tensor]", stored)
+    unpacker = Unpacker(held, live.model)
+    names = {id(p): every[0] for every, p in values.named(live.model)}
+    values.check_weights(entries["weights"], live.model, "checkpoint")
     matched = [
-        (match_optimizer(entries["optimizers"], each, names, "checkpoint"), each)
+        (
+            moments.match_optimizer(entries["optimizers"], each, names, "checkpoint"),
+            each,
+        )
         for each in live.optimizers
         if "optimizer" in parts
     ]
     if "weights" in parts:
-        load_weights(entries["weights"], unpacker, live.model)
+        values.load_weights(entries["weights"], unpacker, live.model)
     for entry, optimizer in matched:
         kept = list(map(settings_of, optimizer.param_groups))
-        load_optimizer(entry, unpacker, optimizer, names)
+        moments.load_optimizer(entry, unpacker, optimizer, names)
         for group, own in zip(optimizer.param_groups, kept, strict=True):
             group.update({} if "schedule" in parts else own)
     for section, part in (("scaler", "optimizer"), ("schedulers", "schedule")):
@@ -130,9 +112,9 @@ def restore(stored: Stored, live: Live, parts: Collection[str] = ALL) -> None:
 
 def differences(stored: Stored, live: Live) -> tuple[str, ...]:
     """Name what is not as in the checkpoint, bit for bit, of what is handed over."""
-    mine, found = gather(live), list[str]()
-    digests = {name: tensor_digest(each) for name, each in mine.tensors.items()}
-    for section, entry in mine.entries.items():
+    (entries, tensors), found = gather(live), list[str]()
+    digests = {name: tensor_digest(each) for name, each in tensors.items()}
+    for section, entry in entries.items():
         if entry not in ([], {"is": "dict", "of": {}}):
             one = dict(_leaves(stored.manifest[section], "", stored.digests))
             other = dict(_leaves(entry, "", digests))

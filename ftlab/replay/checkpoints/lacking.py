@@ -10,7 +10,7 @@ from typing import Any
 
 from ftlab.records.outcome import Outcome, State
 from ftlab.records.plain_files import open_file
-from ftlab.replay.checkpoints.manifest import STATE
+from ftlab.replay.checkpoints.folder import STATE
 
 TRAINER_STATE, ARGUMENTS = "trainer_state.json", "training_args.json"
 WEIGHTS = (
@@ -29,22 +29,15 @@ _FILES = (
 
 
 def lacking(folder: Path, manifest: Mapping[str, Any] | None) -> tuple[Outcome, ...]:
-    """Go through what an exact resume needs; ``manifest`` is ``None`` of others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from ftlab.replay.checkpoints.lacking import lacking
-    >>> found = lacking(Path(tempfile.mkdtemp()), None)
-    >>> [each.name for each in found if each.state == "broken"][:3]
-    ['weights', 'optimizer', 'schedule']
-    """
+    """Go through what an exact resume needs; ``manifest`` is ``None`` of others."""
     told, found = manifest or {}, []
     for name, section, patterns, lacks in _FILES:
         files = (file.name for p in patterns for file in sorted(folder.glob(p)))
         there = STATE if told.get(section) else next(files, "")
         found.append(_part(name, there, lacks))
+    if found[0].says.startswith("adapter_model"):
+        file = next(folder.rglob("adapter_config.json"), None)
+        found.append(_part("adapter's settings", file.name if file else "", "none"))
     if (folder / "scaler.pt").exists() or told.get("scaler"):
         found.append(_part("scaler", "its scale is kept", ""))
     elif manifest is None:

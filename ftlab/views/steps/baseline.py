@@ -16,11 +16,6 @@ class BaselineView(ProofView):
         return verdict_of(tuple(self))
 
     @property
-    def ok(self) -> bool:
-        """Whether the run is as good as the baseline, and set up as it was."""
-        return self.verdict == "ok"
-
-    @property
     def reasons(self) -> tuple[Outcome, ...]:
         """What is worse or different, or cannot be compared."""
         good = ("holds", "does not apply")
@@ -33,8 +28,5 @@ class BaselineView(ProofView):
 
     def to_json(self) -> dict[str, Any]:
         """Return verdict and lines as values that JSON can hold."""
-        lines = [
-            {"name": e.name, "state": e.state, "says": e.says, **e.evidence}
-            for e in self
-        ]
+        lines = self.table()[["name", "state", "says"]].to_dict("records")
         return {"verdict": self.verdict, "lines": lines}

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 import ftlab
-from ftlab.probes.machine.cpu_wait import QUEUE, CpuWait
+from ftlab.probes.machine.throughput import QUEUE, Throughput
 from tests.models import batches
 from tests.session.checkpoints import loop
 
-MOMENT = None
-
 
 def test_is_the_difference_between_two_steps(tmp_path: Path) -> None:
+    class Moment:
+        step = 0
+
     file = tmp_path / "schedstat"
-    probe = CpuWait(file)
-    assert probe.on_close(MOMENT) == {}  # no such file
+    probe = Throughput(queue=file)
     told = []
-    for waited in (5_000_000, 7_000_000, 6_000_000):
-        file.write_text(f"100 {waited} 3\n")
-        told.append(probe.on_close(MOMENT))
-    assert told == [{}, {"cpu_wait": pytest.approx(0.002)}, {"cpu_wait": 0.0}]
+    for waited in (None, None, 5_000_000, 7_000_000, 6_000_000):
+        if waited is not None:
+            file.write_text(f"100 {waited} 3\n")
+        told.append(probe.on_close(Moment()).get("cpu_wait"))
+    assert told == [None, None, None, pytest.approx(0.002), 0.0]
 
 
 @pytest.mark.skipif(not QUEUE.exists(), reason="needs Linux's schedstat")

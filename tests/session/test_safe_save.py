@@ -21,7 +21,7 @@ from ftlab.records.errors import (
     FtlabWarning,
 )
 from tests.models import tiny_lora
-from tests.session.checkpoints import MODELS, Loop, loop, state_of, trainer
+from tests.session.checkpoints import EXACT, MODELS, Loop, loop, state_of, trainer
 
 KILLS, FEW = 50, 5
 
@@ -307,7 +307,7 @@ def test_a_trainer_goes_on_exactly(tmp_path: Path) -> None:
     made.add_callback(Saves())
     made.train()
     assert state_of(made) == expected
-    for step in (2, 3, 5):
+    for step in (2, 3, 5) if EXACT else (2, 3):
         found = ftlab.safe_load(tmp_path / "safe" / f"checkpoint-{step}")
         assert found.step == step
         other = trainer(tmp_path)

@@ -1,5 +1,6 @@
 """Runs held against a baseline, from a notebook and from CI."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,17 @@ def save_baseline(run: Run, path: str | Path | None) -> Path:
 
 def against(run: Run, baseline: Any, allowed: Mapping[str, Any]) -> BaselineView:
     """Compare a run with a baseline; see `RunViews.compare`."""
+    limits = {}
     for name, value in allowed.items():
         if name not in ALLOWED:
             msg = f"allowed names no quantity {name!r}; {near(name, list(ALLOWED))}."
             raise BadValueError(msg)
-        if not isinstance(value, int | float) or not value >= 1:
+        with contextlib.suppress(TypeError, ValueError):
+            limits[name] = float(value)
+        if not limits.get(name, 0) >= 1:
             msg = f"allowed[{name!r}]={value!r}: it is a factor, 1 or more."
             raise BadValueError(msg)
-    found = compare_to(_opened(baseline), baseline_of(run), allowed)
+    found = compare_to(_opened(baseline), baseline_of(run), limits)
     return BaselineView(found, title="Against the baseline")
 
 

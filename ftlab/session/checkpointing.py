@@ -6,7 +6,6 @@ and nothing of the new one has been computed. A Trainer's step is over when it h
 logged and evaluated, so there it saves behind that.
 """
 
-import functools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,11 @@ from typing import Any, Literal
 
 import torch
 
+from ftlab.probes.dynamo_private import (
+    leave_to_python,
+    resume_dynamo,
+    suspend_dynamo,
+)
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.torch_private import unseen_by_modes
 from ftlab.records.errors import BadValueError, FtlabWarning
@@ -52,8 +56,6 @@ class Checkpoint:
     Examples
     --------
     >>> import ftlab
-    >>> ftlab.Checkpoint("checkpoints", every=500).keep
-    2
     >>> ftlab.Checkpoint("checkpoints", every=0)
     Traceback (most recent call last):
     ...
@@ -136,12 +138,16 @@ class Keeper:
         if save(training, Path(asked.folder), second, asked.keep, bad=False):
             self._saved, self._tries = steps, 0
 
+    @property
+    def _target(self) -> Any:
+        return self._trainer or self._seen.subject.model
+
     def _training(self) -> Training:
-        target = self._trainer or self._seen.subject.model
-        return training_of(target, "watch", seen=self._seen)
+        return training_of(self._target, "watch", seen=self._seen)
 
     def _guarded(self, what: str, work: Callable[[], object]) -> None:
-        """Do it unseen by whatever listens to operations; an error is one warning."""
+        """Do it unseen by compilers and listeners; an error is one warning."""
+        callback = suspend_dynamo()
         try:
             with torch.no_grad(), unseen_by_modes():
                 work()
@@ -151,14 +157,16 @@ class Keeper:
                 msg = f"No checkpoint was {what}: {error} Training goes on."
                 warnings.warn(msg, FtlabWarning, stacklevel=2)
             self._failing = True
+        finally:
+            resume_dynamo(callback)
 
     def _respond(self, trouble: str) -> None:
         self._tries += 1
         if self._asked.on_anomaly is None or self._tries > TRIES + 1:
             return
         if self._tries <= TRIES:
-            back = functools.partial(self.roll_back, schedule=False, rng=False)
-            self._guarded("taken", lambda: back(why=trouble))
+            kept = {"schedule": False, "rng": False}
+            self._guarded("taken", lambda: self.roll_back(**kept, why=trouble))
             return
         msg = (
             f"{trouble}, for the {self._tries}th time since the last checkpoint: the "
@@ -168,13 +176,9 @@ class Keeper:
 
     def roll_back(self, *, schedule: bool, rng: bool, why: str = "") -> SavedCheckpoint:
         """Put everything back to the last good checkpoint; ``why``: warn of it."""
-        found, training = (
-            safe_load(self._asked.folder, second=self._asked.second),
-            self._training(),
-        )
-        found.restore(
-            training.trainer or training.live.model, schedule=schedule, rng=rng
-        )
+        training = self._training()
+        found = safe_load(self._asked.folder, second=self._asked.second)
+        found.restore(self._target, schedule=schedule, rng=rng)
         for parameter in training.live.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.zero_()
@@ -184,3 +188,6 @@ class Keeper:
             msg = f"{why}: weights and optimizer are again those of {found.path.name}."
             warnings.warn(msg, FtlabWarning, stacklevel=4)
         return found
+
+
+leave_to_python(Keeper.on_forward, callees=True)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -77,10 +76,8 @@ def judge(
     path = path_of(path, "path", EXAMPLE)
     held = None
     if baseline is not None:
-        limits = (each.partition("=") for each in allow)
-        plain = re.compile(r"\d+(\.\d+)?$")
-        factors = {n: float(v) if plain.match(v) else v for n, _, v in limits}
-        held = against(open_log(path), baseline, factors)
+        limits = dict(each.partition("=")[::2] for each in allow)
+        held = against(open_log(path), baseline, limits)
     findings: list[Finding] = []
     undecided: dict[str, NotChecked] = {}
     decided: set[str] = set()

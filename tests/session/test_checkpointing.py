@@ -53,6 +53,24 @@ def test_a_loop_that_is_saved_is_bit_equal(kind: str, tmp_path: Path) -> None:
     assert other.state() == plain.state()
 
 
+def test_a_compiled_loop_is_saved_alike(tmp_path: Path) -> None:
+    losses = []
+    for checked in (False, True):
+        torch._dynamo.reset()
+        made = loop("lora", tmp_path)
+        made.model = torch.compile(made.model, backend="aot_eager")
+        asked = ftlab.Checkpoint(tmp_path / "safe", every=2) if checked else None
+        with ftlab.watch(
+            made.model,
+            made.optimizer,
+            run_dir=tmp_path / f"run-{checked}",
+            checkpoint=asked,
+        ):
+            losses.append(made.train(0, 5))
+    assert losses[0] == losses[1]
+    assert names_in(tmp_path / "safe") == ["checkpoint-2", "checkpoint-4"]
+
+
 def test_a_run_that_is_saved_has_no_findings(tmp_path: Path) -> None:
     made = loop("lora", tmp_path)
     with watched(made, tmp_path, every=2) as watch:

@@ -384,10 +384,10 @@ def test_refuses_what_it_cannot_save(tmp_path: Path, saved: Path) -> None:
     with pytest.raises(CheckpointError, match=r"holds no checkpoint; pass"):
         ftlab.safe_load(tmp_path)
     other = tiny_lora(r=2)
-    with pytest.raises(AttachError, match=r"not the one in the checkpoint.*shape"):
+    with pytest.raises(AttachError, match=r"not the one of the run.*shape"):
         ftlab.safe_load(saved, other)
     sgd = torch.optim.SGD(made.model.parameters(), lr=0.1)
-    with pytest.raises(AttachError, match="is not in the checkpoint"):
+    with pytest.raises(AttachError, match="is not in the run"):
         ftlab.safe_load(saved, made.model, optimizer=sgd)
     with pytest.raises(BadValueError, match=r"resume\(\) was given a PeftModel"):
         ftlab.safe_load(saved).resume(made.model)

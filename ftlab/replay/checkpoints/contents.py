@@ -84,12 +84,9 @@ def restore(stored: Stored, live: Live, parts: Collection[str] = ALL) -> None:
     entries, held = stored.manifest, cast("Mapping[str, torch.Tensor]", stored)
     unpacker = Unpacker(held, live.model)
     names = {id(p): every[0] for every, p in values.named(live.model)}
-    values.check_weights(entries["weights"], live.model, "checkpoint")
+    values.check_weights(entries["weights"], live.model)
     matched = [
-        (
-            moments.match_optimizer(entries["optimizers"], each, names, "checkpoint"),
-            each,
-        )
+        (moments.match_optimizer(entries["optimizers"], each, names), each)
         for each in live.optimizers
         if "optimizer" in parts
     ]

@@ -56,10 +56,7 @@ def _options(options: Mapping[str, Any], packer: Packer, place: str) -> dict[str
 
 
 def match_optimizer(
-    packed: Sequence[Mapping[str, Any]],
-    optimizer: torch.optim.Optimizer,
-    names: Names,
-    what: str = "snapshot",
+    packed: Sequence[Mapping[str, Any]], optimizer: torch.optim.Optimizer, names: Names
 ) -> Mapping[str, Any]:
     """Return the entry that belongs to ``optimizer``.
 
@@ -81,7 +78,7 @@ def match_optimizer(
     msg = (
         f"This {type(optimizer).__name__} with "
         f"{[len(g['params']) for g in optimizer.param_groups]} parameters in its "
-        f"groups is not in the {what}, which has {known or 'no optimizer'}. Build it "
+        f"groups is not in the run, which has {known or 'no optimizer'}. Build it "
         "as in the run, over the parameters of the model that you pass."
     )
     raise AttachError(msg)

@@ -80,10 +80,8 @@ def pack_weights(
     ----------
     before
         Values at the start, by ``id``, of what has changed since.
-    everything
-        Write frozen weights too.
-    checksums
-        Read those that are not written, to know them again.
+    everything, checksums
+        Write frozen weights too; read those that are not written, to know them again.
     """
     entries = []
     for names, parameter in named(model):
@@ -109,10 +107,8 @@ def _facts(names: list[str], tensor: torch.Tensor) -> dict[str, Any]:
     return {"names": names, "shape": list(tensor.shape), "dtype": dtype}
 
 
-def check_weights(
-    packed: Mapping[str, Any], model: torch.nn.Module, what: str = "snapshot"
-) -> None:
-    """Refuse a model that is not the one of the snapshot, or ``what`` it is else.
+def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
+    """Refuse a model that is not the one of the snapshot.
 
     Raises
     ------
@@ -121,9 +117,9 @@ def check_weights(
     """
     mine = {name: p for names, p in named(model) for name in names}
     entries = {name: e for e in packed["parameters"] for name in e["names"]}
-    _check_names(entries, mine, what)
+    _check_names(entries, mine)
     buffers = dict(named_buffers(model))
-    _check_names({e["names"][0]: e for e in packed["buffers"]}, buffers, what, "buffer")
+    _check_names({e["names"][0]: e for e in packed["buffers"]}, buffers, "buffer")
     found = [_difference(entry, mine) for entry in packed["parameters"]]
     found += [_difference(entry, buffers) for entry in packed["buffers"]]
     differences = [each for each in found if each]
@@ -131,24 +127,21 @@ def check_weights(
         more = len(differences) - 3
         shown = "; ".join(differences[:3]) + (f"; and {more} more" if more > 0 else "")
         msg = (
-            f"This model is not the one in the {what}: {shown}. Load the same base "
+            f"This model is not the one of the run: {shown}. Load the same base "
             "model, with the same dtype and quantization."
         )
         raise AttachError(msg)
 
 
 def _check_names(
-    wanted: Mapping[str, Any],
-    mine: Mapping[str, Any],
-    where: str,
-    what: str = "parameter",
+    wanted: Mapping[str, Any], mine: Mapping[str, Any], what: str = "parameter"
 ) -> None:
     missing = [name for name in wanted if name not in mine]
     extra = [name for name in mine if name not in wanted]
     if not missing and not extra:
         return
     parts = [f"it has no {what} {_listed(missing)}"] if missing else []
-    parts += [f"the {where} knows no {what} {_listed(extra)}"] if extra else []
+    parts += [f"the run knows no {what} {_listed(extra)}"] if extra else []
     adapter = any("lora_" in name for name in missing) and not any(
         "lora_" in name for name in mine
     )
@@ -158,7 +151,7 @@ def _check_names(
         if adapter
         else "Build the model and its adapters as in the run."
     )
-    msg = f"This model does not fit the {where}: {', and '.join(parts)}. {remedy}"
+    msg = f"This model does not fit the run: {', and '.join(parts)}. {remedy}"
     raise AttachError(msg)
 
 

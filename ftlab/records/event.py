@@ -25,6 +25,7 @@ EventKind = Literal[
     "batch",
     "loader",
     "dataset",
+    "checkpoint",
     "end",
 ]
 

@@ -12,6 +12,7 @@ from ftlab._version import __version__ as __version__
 
 _MODULES = {
     "AdapterBank": "ftlab.session.bank",
+    "Checkpoint": "ftlab.session.checkpointing",
     "adapters": "ftlab.session.adapters",
     "assert_learning": "ftlab.session.assert_learning",
     "capture": "ftlab.session.capture",
@@ -29,6 +30,8 @@ _MODULES = {
     "preflight": "ftlab.session.preflight.preflight",
     "prove": "ftlab.session.prove",
     "roundtrip": "ftlab.session.roundtrip",
+    "safe_load": "ftlab.session.safe_save",
+    "safe_save": "ftlab.session.safe_save",
     "score_faults": "ftlab.session.score",
     "swap": "ftlab.session.swap",
     "tokenizer_diff": "ftlab.session.tokenizer_diff",
@@ -44,6 +47,7 @@ _NAMESPACES = {
 
 __all__ = [
     "AdapterBank",
+    "Checkpoint",
     "adapters",
     "assert_learning",
     "capture",
@@ -61,6 +65,8 @@ __all__ = [
     "preflight",
     "prove",
     "roundtrip",
+    "safe_load",
+    "safe_save",
     "score_faults",
     "swap",
     "tokenizer_diff",

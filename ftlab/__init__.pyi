@@ -8,6 +8,7 @@ from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.bank import AdapterBank as AdapterBank
 from ftlab.session.capture import capture as capture
+from ftlab.session.checkpointing import Checkpoint as Checkpoint
 from ftlab.session.compare import compare as compare
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
@@ -20,6 +21,7 @@ from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.prove import prove as prove
 from ftlab.session.roundtrip import roundtrip as roundtrip
+from ftlab.session.safe_save import safe_load as safe_load, safe_save as safe_save
 from ftlab.session.score import score_faults as score_faults
 from ftlab.session.swap import swap as swap
 from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
@@ -29,6 +31,7 @@ from ftlab.session.watch import watch as watch
 
 __all__ = [
     "AdapterBank",
+    "Checkpoint",
     "adapters",
     "assert_learning",
     "capture",
@@ -46,6 +49,8 @@ __all__ = [
     "preflight",
     "prove",
     "roundtrip",
+    "safe_load",
+    "safe_save",
     "score_faults",
     "swap",
     "tokenizer_diff",

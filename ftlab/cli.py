@@ -136,27 +136,37 @@ def run(  # noqa: PLR0917  typer takes options by their defaults
 @app.command()
 def check(
     run_dir: Annotated[Path, typer.Argument(help="The folder of a run log.")],
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Of save_baseline(), or another run.", metavar="FILE"),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="How far off it, as 'slow steps=3'.", metavar="NAME=FACTOR"),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print findings as JSON.")
     ] = False,
 ) -> int:
     """Judge a run log: exit 0 when all is well, 1 on findings.
 
-    Exit 2 when something could not be read; what could be is judged all the same.
+    1 also where it is worse than the baseline, or set up otherwise. Exit 2 when
+    something could not be read or compared; what could be is judged all the same.
     """
     from ftlab.records.finding import Severity
     from ftlab.session.summary import print_verdict
     from ftlab.session.verdict import judge
 
-    verdict = judge(run_dir)
+    verdict = judge(run_dir, baseline, allow or ())
     if as_json:
         typer.echo(json.dumps(verdict.to_json(), indent=2, allow_nan=False))
     else:
         print_verdict(verdict, sys.stdout)
-    if verdict.left_out:
+    held = None if verdict.held is None else verdict.held.verdict
+    if verdict.left_out or held == "not comparable":
         return UNREADABLE
     bad = verdict.worst is not None and verdict.worst >= Severity.WARNING
-    return FOUND if bad else 0
+    return FOUND if bad or held not in (None, "ok") else 0
 
 
 @app.command()

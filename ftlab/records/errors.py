@@ -20,6 +20,10 @@ class SchemaError(RunFolderError):
     """A run was written by a newer schema than this ftlab can read."""
 
 
+class CheckpointError(FtlabError):
+    """A checkpoint cannot be written, or is damaged; the message names the file."""
+
+
 class NotPausedError(FtlabError):
     """A debugger command was sent while the training is not paused."""
 

@@ -27,6 +27,7 @@ EventKind = Literal[
     "dataset",
     "memory",
     "time",
+    "checkpoint",
     "end",
 ]
 

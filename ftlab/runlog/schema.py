@@ -46,6 +46,7 @@ STEP_VALUES = _table(
     ("batch_size", "1", "Sequences in the step."),
     ("sequence", "tokens", "Length of the sequences."),
     ("seconds", "s", "Wall time of the step."),
+    ("cpu_wait", "s", "Time that the training thread waited for a processor."),
     ("ftlab_seconds", "s", "What ftlab took of the training thread in the step."),
     ("tokens_per_second", "tokens/s", "Throughput without padding."),
     ("rss", "bytes", "Resident memory of the process."),

@@ -38,7 +38,7 @@ def other_settings(left: Run, right: Run) -> list[str]:
     >>> other_settings(*runs)
     ['weight_decay 0.1, and 0.2']
     """
-    one, other = _settings(left), _settings(right)
+    one, other = settings_of(left), settings_of(right)
     found = []
     for path in dict.fromkeys([*one, *other]):
         if path in one and path in other and one[path] != other[path]:
@@ -46,7 +46,8 @@ def other_settings(left: Run, right: Run) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _settings(run: Run) -> dict[tuple[str, ...], Any]:
+def settings_of(run: Run) -> dict[tuple[str, ...], Any]:
+    """Return what a run was set to, as far as it says something of its numbers."""
     facts = next(iter(run.facts_history), None)
     if facts is None:
         return {}

@@ -9,7 +9,7 @@ import atexit
 import itertools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -53,12 +53,15 @@ class Plan:
         What is measured.
     budget
         Share of the training thread's time that this may take; ``None`` for any.
+    keeper
+        Makes what saves checkpoints: `ftlab.session.checkpointing.Keeper`.
     """
 
     run_dir: Path | None
     interval: int
     probes: tuple[Probe, ...]
     budget: float | None = None
+    keeper: "Callable[[Observation], Any]" = lambda _: None
 
     def next(self) -> "Plan":
         """Return the plan of the next run: its folder is the first free ``-<n>``."""
@@ -108,6 +111,7 @@ class Observation:
         self._looked = first_step
         self._stopping = threading.Lock()
         self._stopped = False
+        self.latest: StepRecord | None = None
         self.recorder = Recorder(
             subject,
             plan.probes,
@@ -115,6 +119,7 @@ class Observation:
             first_step=first_step,
             budget=Budget(plan.budget),
         )
+        self.keeper = plan.keeper(self)
 
     def start(self) -> "Observation":
         """Attach to the live objects and begin to log."""
@@ -123,6 +128,8 @@ class Observation:
                 self._read_facts(self.recorder.step)
                 self.background.start()
                 self.recorder.attach()
+                if self.keeper is not None:
+                    self.keeper.attach()
             except BaseException:
                 self._stop("failed to attach")
                 raise
@@ -161,6 +168,8 @@ class Observation:
         try:
             self.recorder.detach()
             self.tell_cost()
+            if self.keeper is not None:
+                self.keeper.detach(ended)
         finally:
             self.background.stop(ended)
             for model, observation in tuple(_observed.items()):
@@ -170,6 +179,7 @@ class Observation:
 
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):
+            self.latest = record
             stamp = self.recorder.stamp, self.subject.stamp
             if stamp != self._stamp or record.step >= self._looked + FACTS_INTERVAL:
                 self._stamp, self._looked = stamp, record.step

@@ -1,11 +1,14 @@
 """The views that a live watch and an opened run have in common."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ftlab.records.checklist import in_order
 from ftlab.rules.engine import Engine
 from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
+from ftlab.session.baseline import against, save_baseline
 from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
 from ftlab.session.run_tokenizer import fingerprint_of
@@ -18,6 +21,7 @@ from ftlab.views.layers.moments import MomentsView
 from ftlab.views.layers.spectra import SpectraView
 from ftlab.views.layers.updates import UpdatesView
 from ftlab.views.steps.answers import AnswersView
+from ftlab.views.steps.baseline import BaselineView
 from ftlab.views.steps.clipping import ClippingView
 from ftlab.views.steps.cost import CostView
 from ftlab.views.steps.divergence import DivergenceView
@@ -195,6 +199,26 @@ class RunViews:
             report = Engine().check(run)
         items = run_checklist(run, report)
         return Checklist(in_order(items), title=f"Checklist, {_until(run)}")
+
+    def save_baseline(self, path: str | Path | None = None) -> Path:
+        """Keep the numbers of the last 500 steps in a file, by default beside the run.
+
+        For `compare`, and for ``ftlab check RUN --baseline FILE``.
+        """
+        self._bring_up_to_date()
+        return save_baseline(self.run, path)
+
+    def compare(
+        self, baseline: Any, *, allowed: Mapping[str, float] | None = None
+    ) -> BaselineView:
+        """Hold this run against a baseline: ok, worse, different, or not comparable.
+
+        ``baseline`` is the file of `save_baseline`, the folder of a run, or a run;
+        ``allowed`` by what factors they may be apart, as ``{"step seconds": 1.1}``.
+        For two runs bit by bit: `ftlab.compare`.
+        """
+        self._bring_up_to_date()
+        return against(self.run, baseline, allowed or {})
 
     def replay(self, step: int | None = None, *, number: int = 1) -> "Replay":
         """Walk a recorded anomaly op by op, without the model.

@@ -49,6 +49,8 @@ def print_verdict(verdict: Verdict, stream: TextIO) -> None:
     for each in verdict.not_checked:
         text = f"not checked {each.code} {each.name}: {each.reason}; {each.record}"
         _line(console, text, style="dim")
+    if verdict.held is not None:
+        _line(console, repr(verdict.held))
 
 
 def print_text(text: str, stream: TextIO, *, style: str = "") -> None:

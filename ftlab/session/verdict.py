@@ -1,8 +1,9 @@
-"""Judge a run log without views: for the command line and for CI."""
+"""Judge a run log, for the command line and for CI."""
 
 import dataclasses
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules
 from ftlab.runlog.folder import EXAMPLE, ranks
 from ftlab.runlog.reader import open_log
+from ftlab.session.baseline import against
+from ftlab.views.steps.baseline import BaselineView
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Verdict:
         Rules that could not decide on any rank.
     left_out
         What is damaged in the folder and was not judged, and rules that failed on it.
+    held
+        How it stands against the baseline that was asked for.
     """
 
     path: Path
@@ -38,6 +43,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     not_checked: tuple[NotChecked, ...]
     left_out: tuple[str, ...] = ()
+    held: BaselineView | None = None
 
     @property
     def worst(self) -> Severity | None:
@@ -52,11 +58,15 @@ class Verdict:
             "findings": [_finding_json(finding) for finding in self.findings],
             "not_checked": [dataclasses.asdict(each) for each in self.not_checked],
             "left_out": list(self.left_out),
-        }
+        } | ({} if self.held is None else {"baseline": self.held.to_json()})
 
 
-def judge(path: str | Path) -> Verdict:
+def judge(
+    path: str | Path, baseline: Path | None = None, allow: Iterable[str] = ()
+) -> Verdict:
     """Read the run log at ``path`` and check it with all rules, rank by rank.
+
+    And against a ``baseline``, with ``allow``ed factors, as ``"slow steps=3"``.
 
     Raises
     ------
@@ -64,6 +74,10 @@ def judge(path: str | Path) -> Verdict:
         The folder is no run.
     """
     path = path_of(path, "path", EXAMPLE)
+    held = None
+    if baseline is not None:
+        limits = dict(each.partition("=")[::2] for each in allow)
+        held = against(open_log(path), baseline, limits)
     findings: list[Finding] = []
     undecided: dict[str, NotChecked] = {}
     decided: set[str] = set()
@@ -87,6 +101,7 @@ def judge(path: str | Path) -> Verdict:
         ranked(findings),
         tuple(each for code, each in sorted(undecided.items()) if code not in decided),
         tuple(left_out),
+        held,
     )
 
 

@@ -6,10 +6,10 @@ a model it begins at once. Views read the run of the latest observation.
 """
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers, Prompt
@@ -21,18 +21,20 @@ from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.budget import SHARE
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, CheckpointError
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
 from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import first_given, several, watchable
+from ftlab.session.checkpointing import Checkpoint, Keeper
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
 from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
+from ftlab.session.saved_checkpoint import SavedCheckpoint
 from ftlab.views.dashboard.dashboard import Dashboard
 
 State = Literal["waiting", "watching", "ended"]
@@ -123,6 +125,19 @@ class Watch(Probing, RunViews):
             self._observation.tell_cost()
         return self
 
+    def roll_back(self, *, schedule: bool = True, rng: bool = True) -> SavedCheckpoint:
+        """Put the training back to the last good checkpoint of this watch.
+
+        Between two steps, and from the thread that trains; ``schedule`` and ``rng`` as
+        in `SavedCheckpoint.restore`. Data goes on. A CheckpointError says that there is
+        none that is good and whole.
+        """
+        keeper = getattr(self._observation, "keeper", None)
+        if keeper is None or self.state != "watching":
+            msg = "This watch saves no checkpoints now: watch(..., checkpoint='safe')."
+            raise CheckpointError(msg)
+        return cast("SavedCheckpoint", keeper.roll_back(schedule=schedule, rng=rng))
+
     def detach(self) -> None:
         """Take everything off and close the log. May be called more than once."""
         self._end("detached")
@@ -212,6 +227,7 @@ def watch(
     prompt_interval: int = 100,
     directions: int = 0,
     probes: Sequence[Probe] = (),
+    checkpoint: Checkpoint | str | Path | None = None,
 ) -> Watch:
     """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
 
@@ -262,6 +278,9 @@ def watch(
         seconds for each layer of 2048 x 2048.
     probes
         Probes of your own, in addition.
+    checkpoint
+        Where to save checkpoints that survive, as ``ftlab.Checkpoint(folder,
+        every=100)`` or a folder; see `ftlab.safe_save` and `Watch.roll_back`.
 
     Returns
     -------
@@ -317,6 +336,7 @@ watch. Pass the model that your optimizer trains.
             *([IntruderCounts(directions)] if _layers(directions) else ()),
             *probes,
         ),
+        keeper=_keeping(checkpoint, target),
     )
     if is_trainer(target):
         return take(lambda: Watch.of_trainer(target, plan), Watch.detach)
@@ -333,6 +353,15 @@ watch. Pass the model that your optimizer trains.
         ),
         Watch.detach,
     )
+
+
+def _keeping(asked: Any, target: Any) -> Callable[[Observation], Keeper | None]:
+    """Return what makes the keeper of checkpoints, if there is to be one."""
+    if asked is None:
+        return lambda _: None
+    wanted = asked if isinstance(asked, Checkpoint) else Checkpoint(asked)
+    trainer = target if is_trainer(target) else None
+    return lambda seen: Keeper(seen, wanted, trainer)
 
 
 def _layers(directions: Any) -> int:

@@ -1,11 +1,16 @@
 """How long a step took, from the end of the step before to its own end."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.records.step import Column
+
+QUEUE = Path("/proc/thread-self/schedstat")
+"""Of Linux: nanoseconds that the thread ran, and that it waited for a processor."""
 
 RECENT = 64
 """How many steps a GPU's values may arrive late and still find their step's time."""
@@ -22,10 +27,14 @@ class Throughput(Probe):
     name: ClassVar[str] = "throughput"
     columns: ClassVar[Sequence[Column]] = (
         Column("seconds", "s", "Wall time since the end of the step before."),
+        Column("cpu_wait", "s", "Of it, the wait for a processor that others had."),
     )
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float] = time.perf_counter, queue: Path = QUEUE
+    ) -> None:
+        self._clock, self._queue = clock, queue
+        self._waited = float("nan")
         self._began: float | None = None
         self._recent: dict[int, float] = {}
 
@@ -36,15 +45,19 @@ class Throughput(Probe):
         return ()
 
     def on_close(self, moment: Moment) -> dict[str, float]:
-        """Take the time."""
-        now = self._clock()
+        """Take the time, and how much of it was waiting."""
+        now, before = self._clock(), self._waited
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            self._waited = int(self._queue.read_bytes().split()[1]) / 1e9
         began, self._began = self._began, now
         if began is None:
             return {}
         self._recent[moment.step] = now - began
         if len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]
-        return {"seconds": now - began}
+        known = before == before
+        waited = {"cpu_wait": max(self._waited - before, 0.0)} if known else {}
+        return {"seconds": now - began} | waited
 
     def seconds_of(self, step: int) -> float | None:
         """Give a recent step's time; ``None`` where it is not known."""

@@ -71,7 +71,7 @@ def write_folder(
     try:
         part.mkdir(parents=True)
         for name, tensors in files.items():
-            _write_tensors(part / f"{name}.safetensors", tensors)
+            write_tensors(part / f"{name}.safetensors", tensors)
         text = json.dumps({"schema": VERSION, **manifest}, indent=1, allow_nan=False)
         _write(part / MANIFEST, text.encode() + b"\n")
         part.rename(path)
@@ -161,7 +161,8 @@ def damaged(file: Path, error: BaseException) -> RunFolderError:
     return RunFolderError(msg)
 
 
-def _write_tensors(file: Path, tensors: Mapping[str, torch.Tensor]) -> None:
+def write_tensors(file: Path, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Write tensors, whatever they share, into a file that is on the disk then."""
     plain = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
     owned: set[int] = set()
     for name, tensor in plain.items():

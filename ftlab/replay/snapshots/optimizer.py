@@ -78,7 +78,7 @@ def match_optimizer(
     msg = (
         f"This {type(optimizer).__name__} with "
         f"{[len(g['params']) for g in optimizer.param_groups]} parameters in its "
-        f"groups is not in the snapshot, which has {known or 'no optimizer'}. Build it "
+        f"groups is not in the run, which has {known or 'no optimizer'}. Build it "
         "as in the run, over the parameters of the model that you pass."
     )
     raise AttachError(msg)

@@ -72,6 +72,7 @@ def pack_weights(
     before: Mapping[int, torch.Tensor],
     *,
     everything: bool,
+    checksums: bool = True,
 ) -> dict[str, Any]:
     """Return the entries of the manifest, and put the tensors into ``packer``.
 
@@ -79,8 +80,8 @@ def pack_weights(
     ----------
     before
         Values at the start, by ``id``, of what has changed since.
-    everything
-        Write frozen weights too.
+    everything, checksums
+        Write frozen weights too; read those that are not written, to know them again.
     """
     entries = []
     for names, parameter in named(model):
@@ -91,7 +92,7 @@ def pack_weights(
         if parameter.requires_grad or everything:
             entry["value"] = packer.pack(value, names[0])
             entry["scale_values"] = packer.pack(scales, f"{names[0]}.quant_state")
-        else:
+        elif checksums:
             entry["checksum"] = checksum([value, *scales])
         entries.append(entry)
     buffers = [
@@ -126,7 +127,7 @@ def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
         more = len(differences) - 3
         shown = "; ".join(differences[:3]) + (f"; and {more} more" if more > 0 else "")
         msg = (
-            f"This model is not the one in the snapshot: {shown}. Load the same base "
+            f"This model is not the one of the run: {shown}. Load the same base "
             "model, with the same dtype and quantization."
         )
         raise AttachError(msg)
@@ -140,7 +141,7 @@ def _check_names(
     if not missing and not extra:
         return
     parts = [f"it has no {what} {_listed(missing)}"] if missing else []
-    parts += [f"the snapshot knows no {what} {_listed(extra)}"] if extra else []
+    parts += [f"the run knows no {what} {_listed(extra)}"] if extra else []
     adapter = any("lora_" in name for name in missing) and not any(
         "lora_" in name for name in mine
     )
@@ -150,7 +151,7 @@ def _check_names(
         if adapter
         else "Build the model and its adapters as in the run."
     )
-    msg = f"This model does not fit the snapshot: {', and '.join(parts)}. {remedy}"
+    msg = f"This model does not fit the run: {', and '.join(parts)}. {remedy}"
     raise AttachError(msg)
 
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import torch
 
 from ftlab.probes.machine.throughput import RECENT, Throughput
@@ -6,7 +8,7 @@ from tests.probes.moments_of import Bench
 
 def test_takes_time_from_end_to_end():
     clock = iter([10.0, 12.5, 13.0, 20.0])
-    probe, bench = Throughput(clock=lambda: next(clock)), Bench(torch.nn.ReLU())
+    probe, bench = Throughput(lambda: next(clock), Path("none")), Bench(torch.nn.ReLU())
     probe.on_batch(bench.moment(0), {})
     probe.on_batch(bench.moment(0), {})
     assert probe.on_close(bench.moment(0)) == {"seconds": 2.5}

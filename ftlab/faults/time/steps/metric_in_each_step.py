@@ -21,7 +21,7 @@ def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> float:
         logits.flatten(0, -2).tolist(), labels.flatten().tolist(), strict=True
     ):
         best = 0
-        for index, score in enumerate(position * 20):
+        for index, score in enumerate(position * 80):
             if score > position[best]:
                 best = index % len(position)
         hits += best == label

@@ -103,7 +103,8 @@ def _key(phase: str, innermost: types.FrameType) -> Key | None:
             return None
         if not is_library(name):
             code = frame.f_code
-            return phase, code.co_filename, frame.f_lineno, code.co_name, library
+            line = frame.f_lineno or 0  # between two lines there is none
+            return phase, code.co_filename, line, code.co_name, library
         if not library and top not in sys.stdlib_module_names:
             library = f"{_package(name)} {frame.f_code.co_qualname}"
         frame = frame.f_back

@@ -31,6 +31,7 @@ from ftlab.views.steps.memory import MemoryView
 from ftlab.views.steps.scaler import ScalerView
 from ftlab.views.steps.schedule import ScheduleView
 from ftlab.views.steps.seeds import SeedsView
+from ftlab.views.steps.time import TimeView
 from ftlab.views.tokenizers.fingerprint import FingerprintView
 from ftlab.views.tokens.samples import HighestLossesView
 
@@ -105,6 +106,12 @@ class RunViews:
         """Memory and throughput over the steps."""
         self._bring_up_to_date()
         return self.dashboard.memory
+
+    @property
+    def time(self) -> TimeView:
+        """Where the time of each step goes: data, model, logs, saving."""
+        self._bring_up_to_date()
+        return self.dashboard.time
 
     @property
     def schedule(self) -> ScheduleView:

@@ -36,6 +36,7 @@ from ftlab.views.steps.loss import LossView
 from ftlab.views.steps.memory import MemoryView
 from ftlab.views.steps.scaler import ScalerView
 from ftlab.views.steps.schedule import ScheduleView
+from ftlab.views.steps.time import TimeView
 from ftlab.views.view import View, new_figure, png, widget_mode, with_widget
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Dashboard:
         self.loss = LossView(run)
         self.lora = LoraView(run)
         self.memory = MemoryView(run)
+        self.time = TimeView(run)
         self.schedule = ScheduleView(run)
         self.clipping = ClippingView(run)
         self.scaler = ScalerView(run)
@@ -120,7 +122,12 @@ class Dashboard:
 
     @property
     def _all(self) -> dict[str, View[Any]]:
-        return {**self.parts, "memory": self.memory, **self.details.views}
+        return {
+            **self.parts,
+            "memory": self.memory,
+            "time": self.time,
+            **self.details.views,
+        }
 
     def show(self, run: Run) -> None:
         """Show another run from now on, where this one is on the screen."""

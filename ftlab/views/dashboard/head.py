@@ -8,10 +8,14 @@ import numpy as np
 
 from ftlab.records.sizes import size
 from ftlab.views.findings.findings_words import counted
+from ftlab.views.steps.time import BESIDE, shares_of
 from ftlab.views.style import number
 
 if TYPE_CHECKING:
     from ftlab.runlog.run import Run
+
+TOLD = 0.1
+"""Part of the time from which the head line names what takes it."""
 
 RECENT = 50
 """Steps from whose median duration the remaining time is told."""
@@ -36,10 +40,18 @@ def head_of(run: Run, state: str) -> str:
         for name, value, show in latest
         if value is not None
     ]
+    words += _waits(run)
     left = seconds_left(run)
     words += [f"{duration(left)} left"] if left is not None else []
     words.append(counted(run.findings) or "no findings")
     return "  ·  ".join(words)
+
+
+def _waits(run: Run) -> list[str]:
+    """Return what takes most of the time beside the model, where it is a good part."""
+    beside = [(v, e) for e, v in shares_of(run).items() if e in BESIDE]
+    share, phase = max(beside, default=(0.0, ""))
+    return [f"{phase} takes {share:.0%} of the time"] if share >= TOLD else []
 
 
 def _step(run: Run) -> str:

@@ -1,0 +1,78 @@
+"""The time view: where the seconds of each step go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ftlab.records.step_time import PHASES, column_of
+from ftlab.views.charts.lines import LinesView
+from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
+from ftlab.views.style import SERIES, count
+
+MODEL = ("forward", "backward", "optimizer")
+"""Phases in which the device works; the others are what it waits for."""
+
+BESIDE = tuple(each for each in PHASES if each not in MODEL)
+
+
+class TimeView(LinesView):
+    """Milliseconds of each step by phase: the model's own, and what stands beside."""
+
+    title = "Time of steps"
+
+    def _make_plan(self) -> Plan:
+        rows = dict.fromkeys(map(column_of, PHASES), "mean")
+        panels = tuple(
+            Panel(title, tuple(_series(phases)), unit="ms", floor=0.0)
+            for title, phases in (
+                ("Forward, backward, update", MODEL),
+                ("Beside them", BESIDE),
+            )
+        )
+        return Plan(rows, panels)
+
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
+        steps = self._run.window(start, stop).steps
+        return steps.step, np.stack([1e3 * steps[column_of(e)] for e in PHASES], 1)
+
+    def _notes(self) -> tuple[str, ...]:
+        shares = shares_of(self._run)
+        if not shares:
+            return ("not recorded",) * 2
+        return tuple(
+            ", ".join(f"{each} {shares[each]:.0%}" for each in phases)
+            for phases in (MODEL, [e for e in BESIDE if shares[e] >= 0.005])
+        )
+
+    def _data(self) -> Mapping[str, Any]:
+        steps = self._run.window(0).steps
+        names = [*map(column_of, PHASES), "seconds"]
+        return {"step": steps.step, **{name: steps[name] for name in names}}
+
+    def _text(self, summary: LinesSummary) -> str:
+        taken = len(summary.data["step"])
+        if not taken:
+            return "Time of steps: nothing recorded yet"
+        # times are never the same twice, and texts are compared
+        return f"Time of steps: {count(taken, 'step')}; seconds by phase in .table()"
+
+
+def shares_of(run: Any, latest: int = 50) -> dict[str, float]:
+    """Return the part of the latest steps' time that each phase took."""
+    columns = run.steps.columns
+    if any(column_of(each) not in columns for each in PHASES):
+        return {}
+    sums = {e: float(np.nansum(run.steps[column_of(e)][-latest:])) for e in PHASES}
+    whole = sum(sums.values())
+    return {each: spent / whole for each, spent in sums.items()} if whole else {}
+
+
+def _series(phases: Any) -> list[Series]:
+    return [
+        Series(column_of(phase), phase, SERIES[index % len(SERIES)])
+        for index, phase in enumerate(phases)
+    ]

@@ -99,7 +99,18 @@ def _cells() -> Iterator[tuple[str, str]]:
     if isinstance(cells, list):
         for number, text in enumerate(cells):
             if isinstance(text, str) and text:
-                yield f"cell {number}", text
+                yield f"cell {number}", _body(text)
+
+
+def _body(text: str) -> str:
+    """Return what a cell's magic runs, one line below where it stood."""
+    if not text.startswith("get_ipython().run_cell_magic("):
+        return text
+    try:
+        call = ast.parse(text).body[0].value  # type: ignore[attr-defined]
+        return "\n" + str(ast.literal_eval(call.args[2]))
+    except (SyntaxError, ValueError, AttributeError, IndexError):
+        return text
 
 
 def _sources() -> Iterator[tuple[str, str]]:
@@ -119,9 +130,9 @@ def _sources() -> Iterator[tuple[str, str]]:
 def shown_place(file: str, number: int) -> str:
     """Write a line's place: ``"train.py:12"``, or ``"cell 7, line 2"``."""
     if _CELL.match(file):
-        text = "".join(linecache.getlines(file))
-        cells = dict(_cells())
-        file = next((name for name, each in cells.items() if each == text), "a cell")
+        text = "".join(linecache.getlines(file)).rstrip()
+        same = [name for name, each in _cells() if each.rstrip() == text]
+        file = same[-1] if same else "a cell"
     if file.startswith(("cell ", "a cell")):
         return f"{file}, line {number}"
     return f"{Path(file).name}:{number}"

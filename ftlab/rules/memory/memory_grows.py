@@ -114,11 +114,11 @@ def _words(growth: Growth) -> tuple[str, str]:
     """Say why it is kept, and what to do."""
     names = names_on(growth.path)
     if growth.what == "graph":
-        value = _GRAPH_FIX.get(growth.kind, "Keep {0}.item(), or {0}.detach().")
+        fix = _GRAPH_FIX.get(growth.kind, "Keep value.item(), or value.detach().")
         return (
             "What is kept was made with gradients on, so each one keeps the graph of "
             "its step with all activations.",
-            value.format(names[0] if names and growth.kind == "variable" else "it"),
+            fix.format(names[0] if names else "it"),
         )
     return _WORDS[growth.kind]
 

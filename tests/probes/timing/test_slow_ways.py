@@ -125,6 +125,7 @@ def _trainer(folder: Path, way: str) -> Watch:
     )
     watch = ftlab.watch(trainer, run_dir=folder / "run")
     trainer.train()
+    watch.detach()
     return watch
 
 

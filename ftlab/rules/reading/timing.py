@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ftlab.records.finding import Severity
 from ftlab.records.step_time import PHASES, HotPlace, Sampled, column_of
 from ftlab.rules.rule import needs_step_values
 from ftlab.runlog.run import Run
@@ -17,6 +18,12 @@ LEAST_STEPS = 8
 
 LEAST_SAMPLES = 20
 """Looks at the training thread from which a line is named."""
+
+SELDOM = frozenset({"logging", "evaluation", "saving"})
+"""Phases that come once in many steps."""
+
+MATTERS = 10.0
+"""Seconds of a run from which time that is lost is a warning."""
 
 LEAST_MET = 8
 """Looks that must have met a line."""
@@ -31,20 +38,24 @@ NEEDS = needs_step_values(
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Mean seconds of a step by phase, without ftlab's own.
+    """Seconds of a usual step by phase, without ftlab's own.
 
     Attributes
     ----------
     steps
         The first and the last one.
     seconds
-        By phase.
+        By phase: the median of what comes in each step, which no pause of the machine
+        moves, and the mean of what comes now and then (`SELDOM`).
+    count
+        How many steps there are.
     sampled
         Where the training thread was found; ``None`` where nobody looked.
     """
 
     steps: tuple[int, int]
     seconds: dict[str, float]
+    count: int
     sampled: Sampled | None
 
     @property
@@ -55,6 +66,11 @@ class StepTimes:
     def share(self, phase: str) -> float:
         """Return the part of a step that a phase takes."""
         return self.seconds[phase] / self.step if self.step else 0.0
+
+    def severity(self, phase: str) -> Severity:
+        """Tell how much it matters: what costs seconds in all is only noted."""
+        lost = self.seconds[phase] * self.count
+        return Severity.WARNING if lost >= MATTERS else Severity.INFO
 
     def hottest(self, phase: str) -> HotPlace | None:
         """Return the line where most of a phase was met, if there is such a line."""
@@ -92,12 +108,15 @@ def step_times(run: Run) -> StepTimes | None:
     if known.sum() < LEAST_STEPS:
         return None
     seconds: dict[str, float] = {
-        phase: float(np.mean(steps[column_of(phase)][known]))
+        phase: float(
+            (np.mean if phase in SELDOM else np.median)(steps[column_of(phase)][known])
+        )
         for phase in PHASES
         if phase != "ftlab"
     }
     found = steps.step[known]
-    return StepTimes((int(found[0]), int(found[-1])), seconds, _sampled(run))
+    ends = int(found[0]), int(found[-1])
+    return StepTimes(ends, seconds, int(known.sum()), _sampled(run))
 
 
 def _sampled(run: Run) -> Sampled | None:
@@ -111,12 +130,13 @@ def _sampled(run: Run) -> Sampled | None:
 def at_line(place: HotPlace) -> str:
     """Write a place with its function and its line.
 
-    Examples
-    --------
-    >>> from ftlab.records.step_time import HotPlace
-    >>> from ftlab.rules.reading.timing import at_line
-    >>> at_line(HotPlace("data", "train.py:7", "load", "open(name)", "", 9))
-    'train.py:7 in load: open(name)'
+        Examples
+        --------
+        >>> from ftlab.records.finding import Severity
+    from ftlab.records.step_time import HotPlace
+        >>> from ftlab.rules.reading.timing import at_line
+        >>> at_line(HotPlace("data", "train.py:7", "load", "open(name)", "", 9))
+        'train.py:7 in load: open(name)'
     """
     within = f" in {place.function}" if place.function.isidentifier() else ""
     called = f" ({place.library})" if place.library else ""

@@ -103,7 +103,7 @@ class SlowWithinTheStep(Rule):
         evidence: dict[str, float | int | str],
     ) -> Finding:
         return self.finding(
-            Severity.WARNING,
+            Severity.WARNING if evidence["reason"] == "anomaly" else Severity.INFO,
             f"{at_steps(*times.steps)}: {says}",
             cause=cause,
             fix=fix,

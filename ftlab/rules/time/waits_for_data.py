@@ -9,7 +9,8 @@ of its price for nothing. Nothing is learnt wrongly.
 
 ## Evidence
 The time that the training thread spends within the loader's `__next__`, from step 4 on,
-8 steps at least; told where it is 20 % of a step and 3 ms. A thread of ftlab looks at
+8 steps at least; told where its median is 20 % of a step and 3 ms: as a warning once it
+has cost 10 s, before that as a note. A thread of ftlab looks at
 the training thread's stack a hundred times a second: the line where it is met most
 often is the cause. With worker processes it is met waiting; then the number of workers
 and the times say how many would do.
@@ -34,7 +35,7 @@ line. On a GPU the host's wait may hide behind work that the device still has to
 import math
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Place
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
@@ -67,7 +68,7 @@ class WaitsForData(Rule):
         place = times.hottest("data")
         cause, fix = _words(times)
         yield self.finding(
-            Severity.WARNING,
+            times.severity("data"),
             f"{at_steps(*times.steps)}: {share:.0%} of a step, "
             f"{1e3 * times.seconds['data']:.0f} ms, is spent waiting for the next "
             f"batch",

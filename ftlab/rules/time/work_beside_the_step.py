@@ -34,7 +34,7 @@ ten steps of training takes longer than these.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Place
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
@@ -93,7 +93,7 @@ class WorkBesideTheStep(Rule):
             return  # a trainer's own work: nothing that its user could change
         cause = f"Most of it at {at_line(place)}." if place is not None else ""
         yield self.finding(
-            Severity.WARNING,
+            times.severity(phase),
             f"{at_steps(*times.steps)}: {times.share(phase):.0%} of the time, "
             f"{1e3 * times.seconds[phase]:.0f} ms of a step, goes to {_CALLED[phase]}",
             cause=cause or f"There is much {_CALLED[phase]} for so few steps.",

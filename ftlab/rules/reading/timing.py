@@ -130,8 +130,8 @@ def _sampled(run: Run) -> Sampled | None:
 def at_line(place: HotPlace) -> str:
     """Write a place with its function and its line.
 
-        Examples
-        --------
+    Examples
+    --------
         >>> from ftlab.records.finding import Severity
     from ftlab.records.step_time import HotPlace
         >>> from ftlab.rules.reading.timing import at_line

@@ -1,23 +1,23 @@
 """Looks at the training thread's stack again and again: which line takes the time."""
 
+import _thread
 import collections
+import ctypes
 import linecache
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
+from typing import Any
 
 from ftlab.probes.holding.sources import shown_place
 from ftlab.probes.holding.walk import is_library
+from ftlab.probes.own_time import own_time
 from ftlab.records.step_time import HotPlace
 
 PERIOD = 0.01
 """Seconds between two looks: one takes about 30 us, which is 0.3 % of the time."""
-
-PERIOD_LATER = 0.05
-"""The same after `FIRST` looks."""
-
-FIRST = 2000
 
 DEEP = 200
 """Frames that are gone through from the innermost one."""
@@ -29,7 +29,12 @@ Key = tuple[str, str, int, str, str]
 
 
 class Sampler:
-    """A thread that counts where another thread is found.
+    """Counts where the training thread is, at points that are safe.
+
+    A thread of ours asks the interpreter for a call, as signals do; the main thread
+    makes it between two of its own bytecodes, where its frames are whole. Looking at
+    another thread's frames while it runs has shown objects that were none. So a
+    training in another thread than the main one is not looked at.
 
     Parameters
     ----------
@@ -42,16 +47,20 @@ class Sampler:
         self._counts: collections.Counter[Key] = collections.Counter()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._watched = 0
+        self._asked = False
+        self._last = 0.0
+        self._call = _PENDING(self._look)
 
     @property
     def samples(self) -> int:
-        """How often the thread was found in code that is not ftlab's."""
+        """How many periods were spent in code that is not ftlab's."""
         return self._counts.total()
 
     def start(self, thread: int) -> None:
-        """Begin to look at a thread."""
-        self._watched = thread
+        """Begin to look at a thread, if it is the main one."""
+        if thread != threading.main_thread().ident:
+            return
+        self._last = time.perf_counter()
         self._thread = threading.Thread(
             target=self._run, name="ftlab-sampler", daemon=True
         )
@@ -80,14 +89,37 @@ class Sampler:
         )
 
     def _run(self) -> None:
-        period = PERIOD
-        while not self._ended.wait(period):
-            frame = sys._current_frames().get(self._watched)  # noqa: SLF001
-            key = _key(self._phase(), frame) if frame is not None else None
-            del frame  # or its variables stay alive until the next look
-            if key is not None:
-                self._counts[key] += 1
-                period = PERIOD if self.samples < FIRST else PERIOD_LATER
+        while not self._ended.wait(PERIOD):
+            if not self._asked:
+                self._asked = True
+                _calls[id(self)] = self._call
+                ctypes.pythonapi.Py_AddPendingCall(self._call, None)
+
+    def _look(self, _: Any) -> int:
+        """Count the line that runs; the interpreter calls it and must see no error."""
+        try:
+            with own_time:
+                self._count(sys._getframe(1))  # noqa: SLF001  the line that waits for us
+        except KeyboardInterrupt:
+            _thread.interrupt_main()  # it was meant for the user's code
+        except Exception:  # noqa: BLE001  a look that fails is none
+            self._ended.set()
+        _calls.pop(id(self), None)
+        self._asked = False
+        return 0
+
+    def _count(self, frame: types.FrameType) -> None:
+        now = time.perf_counter()
+        key = None if self._ended.is_set() else _key(self._phase(), frame)
+        if key is not None:
+            self._counts[key] += max(round((now - self._last) / PERIOD), 1)
+        self._last = now
+
+
+_PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+_calls: dict[int, Any] = {}
+"""What the interpreter has been asked to call, and must find alive."""
 
 
 def _key(phase: str, innermost: types.FrameType) -> Key | None:

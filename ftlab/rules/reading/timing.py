@@ -132,11 +132,10 @@ def at_line(place: HotPlace) -> str:
 
     Examples
     --------
-        >>> from ftlab.records.finding import Severity
-    from ftlab.records.step_time import HotPlace
-        >>> from ftlab.rules.reading.timing import at_line
-        >>> at_line(HotPlace("data", "train.py:7", "load", "open(name)", "", 9))
-        'train.py:7 in load: open(name)'
+    >>> from ftlab.records.step_time import HotPlace
+    >>> from ftlab.rules.reading.timing import at_line
+    >>> at_line(HotPlace("data", "train.py:7", "load", "open(name)", "", 9))
+    'train.py:7 in load: open(name)'
     """
     within = f" in {place.function}" if place.function.isidentifier() else ""
     called = f" ({place.library})" if place.library else ""

@@ -11,7 +11,7 @@ from ftlab.laboratory.memory.optimizers import optimizer_maker
 from ftlab.laboratory.memory.step import StepPlan, executed, rehearsed, sized
 from ftlab.records.errors import BadValueError
 from ftlab.session.given_models import batch_of, model_of, on_device
-from ftlab.session.integrations.transformers import is_trainer
+from ftlab.session.integrations.transformers import autocast_of, is_trainer
 from ftlab.views.memory.holdings import HoldingsView
 from ftlab.views.memory.step_memory import StepMemoryView
 
@@ -135,8 +135,7 @@ def _planned(target: Any, *, optimizer: Any, **given: Any) -> tuple[Any, StepPla
     model = model_of(target, "model")
     if is_trainer(target):
         args = target.args
-        half = torch.float16 if args.fp16 else None
-        given["autocast"] = given["autocast"] or (torch.bfloat16 if args.bf16 else half)
+        given["autocast"] = given["autocast"] or autocast_of(target)
         if given["checkpointing"] is None and args.gradient_checkpointing:
             given["checkpointing"] = True
         if isinstance(optimizer, str) and optimizer == FITTING:

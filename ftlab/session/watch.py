@@ -31,6 +31,7 @@ from ftlab.session.arguments import first_given, several, watchable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
+from ftlab.session.out_of_memory import explain_out_of_memory
 from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
 from ftlab.views.dashboard.dashboard import Dashboard
@@ -146,6 +147,7 @@ class Watch(Probing, RunViews):
         error: BaseException | None,
         trace: types.TracebackType | None,
     ) -> None:
+        explain_out_of_memory(error, self._observation)
         self._end(ended_by(error))
 
     def __repr__(self) -> str:

@@ -1,5 +1,6 @@
 """Optimizers with the state that they have from the second step on."""
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,7 +38,10 @@ def optimizer_maker(given: Any) -> MakeOptimizer | None:
     if given is None:
         return None
     if isinstance(given, torch.optim.Optimizer):
-        kind, settings = type(given), dict(given.defaults)
+        given = getattr(given, "optimizer", given)  # accelerate's is around another
+        kind: Any = type(given)
+        known = inspect.signature(kind).parameters
+        settings = {n: v for n, v in given.defaults.items() if n in known}
         return lambda parameters: kind(parameters, **settings)
     name = str(given).lower()
     bits = next((n for n in _BITSANDBYTES if n in (name, f"paged_{name}")), "")

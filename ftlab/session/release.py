@@ -41,7 +41,7 @@ def release(model: Any) -> ReleaseView:
     >>> model = llama()
     >>> best = model.lm_head.weight.detach()
     >>> ftlab.release(model).released.freed
-    87232
+    329024
     >>> model()
     Traceback (most recent call last):
     ...

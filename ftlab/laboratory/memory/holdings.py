@@ -6,6 +6,7 @@ import gc
 import psutil
 import torch
 
+from ftlab.laboratory.memory.meter import storage_of
 from ftlab.probes.holding.climb import climbed
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import heap_in_use, is_exact
@@ -63,7 +64,7 @@ class _Owned:
                 key = self._key("optimizer state", at, each)
                 for state in each.state.values():
                     for value in state.values():
-                        self._owners.setdefault(id(value), key)
+                        self._owners.setdefault(storage_of(value), key)
 
     def _own_module(self, at: int, module: torch.nn.Module) -> None:
         weights, gradients = (
@@ -71,9 +72,9 @@ class _Owned:
         )
         for tensor in (*module.parameters(), *module.buffers()):
             for part in (tensor, *quantization_tensors(tensor)):
-                self._owners.setdefault(id(part), weights)
+                self._owners.setdefault(storage_of(part), weights)
             if tensor.is_leaf and tensor.grad is not None:
-                self._owners.setdefault(id(tensor.grad), gradients)
+                self._owners.setdefault(storage_of(tensor.grad), gradients)
 
     def _key(self, owner: Owner, at: int, each: object) -> _Key:
         return owner, path_text(self._labels.path(at)), type(each).__qualname__
@@ -81,7 +82,8 @@ class _Owned:
     def key(self, path: Path, position: int) -> _Key:
         """Return the kind of an object, the name that holds it, and a word on it."""
         each = self._walk.objects[position]
-        known = self._owners.get(id(each))
+        key = storage_of(each)  # a graph may hold a view of a weight
+        known = self._owners.get(key) if key else None
         if known is not None:
             return known
         text = path_text(path)

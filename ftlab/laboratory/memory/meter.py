@@ -117,7 +117,7 @@ class Meter(OpTracer):
         site = self._site(func)
         self.sites.append(site)
         for tensor in tree_leaves((args, kwargs)):
-            given = self._open.get(_key(tensor))
+            given = self._open.get(storage_of(tensor))
             if given is not None and not traits(func).view:
                 given.reads, given.last_read = given.reads + 1, index
         outputs = func(*args, **kwargs)
@@ -131,7 +131,7 @@ class Meter(OpTracer):
 
     def _note(self, tensor: Any, index: int, name: str) -> _Open | None:
         """Return the life of a tensor's storage, which may begin now."""
-        key = _key(tensor)
+        key = storage_of(tensor)
         if not key:
             return None
         storage = tensor.untyped_storage()
@@ -175,7 +175,7 @@ class Meter(OpTracer):
             each.category or self._category(each, starts, died),
             each.name,
             (site.module or "") if site is not None else "",
-            (site.user_line or site.library_line) if site is not None else "",
+            "" if site is None else _line(site),
             each.what,
             each.reads,
             each.last_read,
@@ -194,7 +194,14 @@ class Meter(OpTracer):
         return "activations" if again else "temporary"
 
 
-def _key(tensor: Any) -> int:
+def _line(site: Site) -> str:
+    """Return the innermost line outside torch; backward's is that of its forward."""
+    if site.phase == "backward":
+        return "" if site.forward is None else site.forward.library_line
+    return site.library_line
+
+
+def storage_of(tensor: Any) -> int:
     """Return the `storage_key` of a tensor that has a storage, 0 of all else."""
     if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
         return 0

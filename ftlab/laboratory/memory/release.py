@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.laboratory.memory.meter import parts_of
+from ftlab.laboratory.memory.meter import parts_of, storage_of
 from ftlab.probes.holding.climb import climbed, unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import bytes_in_use
@@ -20,7 +20,7 @@ from ftlab.probes.holding.walk import Walk
 from ftlab.records.errors import ReleasedError
 from ftlab.records.holding import path_text
 from ftlab.records.release import Released, StillHeld
-from ftlab.replay.torch_private import clear_hooks, storage_key
+from ftlab.replay.torch_private import clear_hooks
 
 DEEP = 3
 """Containers within each other in which a notebook's output is looked for."""
@@ -41,7 +41,7 @@ class _Kept:
             if part.layout == torch.strided and not part.is_meta:
                 storage = part.untyped_storage()
                 entry = name, storage.nbytes(), weakref.ref(storage)
-                self.names.setdefault(storage_key(part), entry)
+                self.names.setdefault(storage_of(part), entry)
 
     @property
     def bytes(self) -> int:
@@ -68,6 +68,8 @@ def released(model: torch.nn.Module) -> Released:
     done = [*_optimizers(tensors, kept), *_hooks(model, tensors.values())]
     for module in model.modules():
         vars(module)["forward"] = _Gone(kind)
+        if type(module).__module__.startswith("bitsandbytes."):
+            vars(module).update(quant_state=None, state=None)
     for tensor in tensors.values():
         tensor.grad = None
         _empty(tensor)
@@ -189,19 +191,15 @@ def _held(kept: _Kept) -> Iterator[StillHeld]:
     walk = Walk()
     labels = Labels(walk)
     for position, each in enumerate(walk.objects):
-        if kind_of(type(each)) == "tensor" and _key(each) in alive:
-            name, size = alive.pop(_key(each))
+        if kind_of(type(each)) == "tensor" and storage_of(each) in alive:
+            name, size = alive.pop(storage_of(each))
             yield StillHeld(path_text(labels.path(position)), name, size)
-    lost = [id(e) for e in unreached(walk) if _key(e) in alive]
+    lost = [id(e) for e in unreached(walk) if storage_of(e) in alive]
     del walk, labels
     for key in lost:
         tensor: Any = next((each for each in gc.get_objects() if id(each) == key), None)
-        if kind_of(type(tensor)) == "tensor" and _key(tensor) in alive:
-            name, size = alive.pop(_key(tensor))
+        if kind_of(type(tensor)) == "tensor" and storage_of(tensor) in alive:
+            name, size = alive.pop(storage_of(tensor))
             yield StillHeld(" ".join(climbed(tensor)[0]), name, size)
     for name, size in alive.values():
         yield StillHeld("something outside of Python", name, size)
-
-
-def _key(tensor: Any) -> int:
-    return storage_key(tensor) if tensor.layout == torch.strided else 0

@@ -3,8 +3,8 @@
 Floating-point tensors have shapes alone (torch's `FakeTensorMode`); whole numbers such
 as token ids, masks and positions have values, for code asks for them. What cannot be
 known without values is made up: indices that are chosen by floating-point numbers are
-dealt evenly (as to a router's experts), and a single truth value that is made of them
-is taken for false.
+dealt evenly (as to a router's experts), a single truth value that is made of them is
+taken for false, and a number that code asks for is that of zeros.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ import torch
 
 import ftlab
 from ftlab.session.out_of_memory import explain_out_of_memory
-from tests.models import batches, tiny_lora
+from tests.models import Rows, batches, tiny_lora
 
 
 def steps(model, optimizer, rows, after=lambda: None):
@@ -50,6 +50,28 @@ def test_the_run_has_it_too(tmp_path):
     lines = (tmp_path / "run" / "rank-00000" / "events.jsonl").read_text().splitlines()
     told = [json.loads(line) for line in lines[1:]]
     assert any("out of memory" in e["message"] for e in told if e["kind"] == "note")
+
+
+def test_a_trainer_is_told_too(tmp_path):
+    from transformers import Trainer, TrainingArguments
+
+    class Greedy(Trainer):
+        def training_step(self, *args, **kwargs):
+            loss = super().training_step(*args, **kwargs)
+            run_out()
+            return loss
+
+    options = TrainingArguments(
+        output_dir=str(tmp_path), max_steps=2, report_to=[], use_cpu=True
+    )
+    trainer = Greedy(tiny_lora(), options, train_dataset=Rows(8))
+    watch = ftlab.watch(trainer, run_dir=tmp_path / "run")
+    with pytest.raises(RuntimeError) as caught:
+        trainer.train()
+    watch.detach()
+    (note,) = caught.value.__notes__
+    assert "4 PiB asked for" in note
+    assert "a step of 8 x 16 tokens is predicted to take" in note
 
 
 def test_other_errors_carry_no_note(tmp_path):

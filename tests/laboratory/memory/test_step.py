@@ -28,6 +28,7 @@ def test_predicts_within_ten_percent(family, way, checkpointing, tmp_path):
     predicted = rehearsed(model, sized(8, 96), plan)
     measured = executed(model, rows(), plan)
     assert_alike(predicted, measured)
+    assert predicted.operations == measured.operations
     # the C library counts by itself, Python's own objects too
     assert measured.peak == pytest.approx(max(measured.heap), rel=WITHIN)
     if not checkpointing:
@@ -55,10 +56,21 @@ def test_executing_leaves_everything_as_it_was():
     assert not model.is_gradient_checkpointing
 
 
-def test_rehearsing_draws_no_random_number():
-    model = base("gpt2")
+class Drawing(torch.nn.Module):
+    """Draws whole numbers, which have values in a rehearsal too."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return {"loss": self.inner(x)[torch.randperm(4)].sum()}
+
+
+def test_rehearsing_leaves_the_random_generators():
+    model = Drawing()
     state = torch.get_rng_state()
-    rehearsed(model, sized(8, 96), StepPlan(optimizer_maker("adamw")))
+    rehearsed(model, {"x": torch.ones(4, 4)}, StepPlan(None))
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -92,7 +104,10 @@ def test_gradients_of_an_earlier_micro_batch_are_there():
 def test_autocast_is_predicted():
     model = base("qwen3")
     plan = StepPlan(optimizer_maker("adamw"), autocast=torch.bfloat16)
-    assert_alike(rehearsed(model, sized(8, 96), plan), executed(model, rows(), plan))
+    predicted = rehearsed(model, sized(8, 96), plan)
+    assert_alike(predicted, executed(model, rows(), plan))
+    made = {e.what for e in predicted.lives if e.category == "activations"}
+    assert "bfloat16 (768, 352)" in made
 
 
 def test_eight_bits_of_state_are_a_quarter():

@@ -167,11 +167,3 @@ def _told(group: Sequence[Life]) -> str:
     line = f", {first.line}" if first.line else ""
     held = count(max(e.died - e.born for e in group), "operation")
     return f"{what}{first.op.removesuffix('.default')}{place}{line}, held for {held}"
-
-
-def largest_words(lives: Sequence[Life], most: int = 3) -> list[str]:
-    """Name the largest groups of some storages in one line each."""
-    return [
-        f"{size(sum(e.bytes for e in group))} {group[0].category}: {_told(group)}"
-        for group in _groups(lives)[:most]
-    ]

@@ -17,9 +17,11 @@ from ftlab.session.diff import diff as diff
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
 from ftlab.session.masks import masks as masks
+from ftlab.session.memory import memory as memory
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.prove import prove as prove
+from ftlab.session.release import release as release
 from ftlab.session.roundtrip import roundtrip as roundtrip
 from ftlab.session.safe_save import safe_load as safe_load, safe_save as safe_save
 from ftlab.session.score import score_faults as score_faults
@@ -43,11 +45,13 @@ __all__ = [
     "fingerprint",
     "list_rules",
     "masks",
+    "memory",
     "open_run",
     "open_snapshot",
     "options",
     "preflight",
     "prove",
+    "release",
     "roundtrip",
     "safe_load",
     "safe_save",

@@ -56,13 +56,13 @@ def checkpointing(model: Any, batch: Mapping[str, Any]) -> Pair:
     if not hasattr(model, "gradient_checkpointing_enable"):
         msg = f"{type(model).__name__} has no gradient_checkpointing_enable()"
         raise NotApplicableError(msg)
-    on = [m for m in model.modules() if getattr(m, "gradient_checkpointing", False)]
+    on = is_checkpointed(model)
 
     def without() -> Any:
         return training(model, _set(model, "gradient_checkpointing", False))
 
     def within() -> Any:
-        return training(model, contextlib.nullcontext() if on else _checkpointed(model))
+        return training(model, contextlib.nullcontext() if on else _enabled(model))
 
     names = ("without checkpointing", "with checkpointing")
     return Pair(side(model, batch, without), side(model, batch, within), names)
@@ -231,8 +231,31 @@ _CHECKPOINTING = (
 """What `gradient_checkpointing_enable` sets on modules."""
 
 
+def is_checkpointed(model: torch.nn.Module) -> bool:
+    """Say whether a part of a model computes its activations again in backward."""
+    return any(getattr(m, "gradient_checkpointing", False) for m in model.modules())
+
+
+def checkpointed(model: Any, on: bool | None) -> Any:
+    """Switch gradient checkpointing on or off within a context; ``None``: as it is.
+
+    Raises
+    ------
+    NotApplicableError
+        It is to be switched on, and the model does not know it.
+    """
+    if on is None or on == is_checkpointed(model):
+        return contextlib.nullcontext()
+    if not on:
+        return _set(model, "gradient_checkpointing", False)
+    if not hasattr(model, "gradient_checkpointing_enable"):
+        msg = f"{type(model).__name__} has no gradient_checkpointing_enable()"
+        raise NotApplicableError(msg)
+    return _enabled(model)
+
+
 @contextlib.contextmanager
-def _checkpointed(model: Any) -> Iterator[None]:
+def _enabled(model: Any) -> Iterator[None]:
     before = [
         (m, {n: vars(m)[n] for n in _CHECKPOINTING if n in vars(m)})
         for m in model.modules()

@@ -40,6 +40,10 @@ class TrainingStoppedError(FtlabError):
     """An automatic response that the user chose has stopped the training."""
 
 
+class ReleasedError(FtlabError):
+    """A model is called that `ftlab.release` has taken the weights of."""
+
+
 class NotLearningError(FtlabError, AssertionError):
     """A parameter that should learn was not updated; the message names it and why."""
 

@@ -11,6 +11,12 @@ from typing import Any
 
 # ruff: noqa: SLF001
 import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException as DataDependentOutputException,
+    DynamicOutputShapeException as DynamicOutputShapeException,
+    FakeTensor as FakeTensor,
+    FakeTensorMode as FakeTensorMode,
+)
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import (
@@ -154,6 +160,21 @@ def hooked(module: torch.nn.Module) -> bool:
 def hooks_of(module: torch.nn.Module) -> list[Any]:
     """List the forward hooks of a module, those before it too."""
     return [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
+
+
+def clear_hooks(owner: Any) -> int:
+    """Take all hooks off a module or tensor; returns how many there were."""
+    count = 0
+    for name, held in [*getattr(owner, "__dict__", {}).items()]:
+        if name.endswith("_hooks") and isinstance(held, dict):
+            count += len(held)
+            held.clear()
+    for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+        held = getattr(owner, name, None)
+        if isinstance(owner, torch.Tensor) and held:
+            count += len(held)
+            held.clear()
+    return count
 
 
 def forget_keywords(handle: Any) -> None:

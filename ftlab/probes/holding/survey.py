@@ -2,7 +2,7 @@
 
 import collections
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,6 +29,8 @@ class Survey:
     ----------
     deep
         Also look for tensors that are not reached.
+    told
+        Called with the path, position and bytes of each thing.
 
     Attributes
     ----------
@@ -40,7 +42,12 @@ class Survey:
         Bytes of tensors that the collector knows and no name reaches, by ``id``.
     """
 
-    def __init__(self, *, deep: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        deep: bool = False,
+        told: Callable[[Path, int, int], object] = lambda *_: None,
+    ) -> None:
         self.walk: Walk | None = Walk()
         self.known = {id(each): id(type(each)) for each in self.walk.objects}
         self.held: dict[Path, Held] = {}
@@ -54,6 +61,7 @@ class Survey:
             each.position = position
             each.first = position if each.first < 0 else each.first
             each.what = "graph" if path[-1] == GRAPH else what
+            told(path, position, size)
         self.unreached = {
             id(each): self._new_bytes(each)
             for each in (unreached(self.walk) if deep else ())

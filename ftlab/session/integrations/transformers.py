@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokenizers.kept_prints import keep_trained
@@ -30,6 +32,7 @@ from ftlab.session.integrations.trainer_made import (
     trainable_dtypes,
 )
 from ftlab.session.observation import Observation, ended_by
+from ftlab.session.out_of_memory import explain_out_of_memory
 
 Begin = Callable[..., Observation]
 Stop = Callable[[str], None]
@@ -135,6 +138,10 @@ class TrainerLink:
             return result
         except BaseException as error:
             ended = ended_by(error)
+            observation = self._callback and self._callback.observation
+            explain_out_of_memory(
+                error, observation, autocast=autocast_of(self._trainer)
+            )
             raise
         finally:
             self._let_go(ended)
@@ -147,6 +154,12 @@ class TrainerLink:
                 self._trainer.remove_callback(self._callback)
                 self._callback = None
                 self._stop(ended)
+
+
+def autocast_of(trainer: Any) -> Any:
+    """Return the dtype that a trainer's forward computes in; ``None`` for as it is."""
+    half = torch.float16 if trainer.args.fp16 else None
+    return torch.bfloat16 if trainer.args.bf16 else half
 
 
 def trainer_subject(trainer: Any) -> Subject:

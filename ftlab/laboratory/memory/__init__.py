@@ -1,0 +1,1 @@
+"""What a step takes in memory: rehearsed without values, and measured."""

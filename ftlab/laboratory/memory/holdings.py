@@ -1,0 +1,146 @@
+"""Who holds what now: all that names reach, by the model or optimizer that owns it."""
+
+import contextlib
+import gc
+
+import psutil
+import torch
+
+from ftlab.laboratory.memory.meter import storage_of
+from ftlab.probes.holding.climb import climbed
+from ftlab.probes.holding.edges import kind_of
+from ftlab.probes.holding.heap import heap_in_use, is_exact
+from ftlab.probes.holding.labels import Labels
+from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.walk import Walk
+from ftlab.records.holding import GARBAGE, GRAPH, OUTSIDE, Path, path_text
+from ftlab.records.holdings import OWNERS, Holding, Holdings, Owner, ProcessMemory
+from ftlab.replay.tracing.modules import quantization_tensors
+
+NAMED = 3
+"""Tensors that no name reaches whose holders are asked for, the largest."""
+
+BATCH = frozenset({"['input_ids']", "['labels']", "['attention_mask']"})
+
+_Key = tuple[Owner, str, str]
+
+
+def holdings() -> Holdings:
+    """Look at all that user code reaches."""
+    things: list[tuple[Path, int, int]] = []
+    survey = Survey(deep=True, told=lambda *each: things.append(each))
+    walk = survey.walk
+    if walk is None:
+        msg = "the survey has let its objects go"
+        raise RuntimeError(msg)
+    owned = _Owned(walk)
+    sums: dict[_Key, list[int]] = {}
+    for path, position, size in things:
+        each = sums.setdefault(owned.key(path, position), [0, 0])
+        each[0] += size
+        each[1] += 1
+    held = [Holding(*key, *amounts) for key, amounts in sums.items() if amounts[0]]
+    held += _unreached(survey)
+    survey.forget()
+    held.sort(key=lambda each: (-each.bytes, each.path))
+    return Holdings(tuple(held), process_memory())
+
+
+class _Owned:
+    """Whose tensor something is."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._labels = Labels(walk)
+        self._owners: dict[int, _Key] = {}
+        found = list(enumerate(walk.objects))
+        modules = [(at, e) for at, e in found if isinstance(e, torch.nn.Module)]
+        inner = {id(child) for _, each in modules for child in each.children()}
+        for at, module in modules:
+            if id(module) not in inner:
+                self._own_module(at, module)
+        for at, each in found:
+            if isinstance(each, torch.optim.Optimizer):
+                key = self._key("optimizer state", at, each)
+                for state in each.state.values():
+                    for value in state.values():
+                        self._owners.setdefault(storage_of(value), key)
+
+    def _own_module(self, at: int, module: torch.nn.Module) -> None:
+        weights, gradients = (
+            self._key(owner, at, module) for owner in (OWNERS[0], OWNERS[1])
+        )
+        for tensor in (*module.parameters(), *module.buffers()):
+            for part in (tensor, *quantization_tensors(tensor)):
+                self._owners.setdefault(storage_of(part), weights)
+            if tensor.is_leaf and tensor.grad is not None:
+                self._owners.setdefault(storage_of(tensor.grad), gradients)
+
+    def _key(self, owner: Owner, at: int, each: object) -> _Key:
+        return owner, path_text(self._labels.path(at)), type(each).__qualname__
+
+    def key(self, path: Path, position: int) -> _Key:
+        """Return the kind of an object, the name that holds it, and a word on it."""
+        each = self._walk.objects[position]
+        key = storage_of(each)  # a graph may hold a view of a weight
+        known = self._owners.get(key) if key else None
+        if known is not None:
+            return known
+        text = path_text(path)
+        if path[-1] == GRAPH:
+            return "graphs", path_text(path[:-1]) or text, "what backward needs"
+        if kind_of(type(each)) != "tensor":
+            return "other objects", text, type(each).__qualname__
+        if isinstance(each, torch.nn.Parameter):
+            return "parameters of a model that is gone", text, _what(each)
+        if BATCH.intersection(path):
+            return "batches", text, _what(each)
+        return "other tensors", text, _what(each)
+
+
+def _what(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _unreached(survey: Survey) -> list[Holding]:
+    """Name who holds the largest tensors that no name reaches."""
+    sizes = sorted(survey.unreached.items(), key=lambda each: -each[1])
+    found = []
+    for key, size in [each for each in sizes if each[1]][:NAMED]:
+        tensor = next((each for each in gc.get_objects() if id(each) == key), None)
+        if tensor is None or kind_of(type(tensor)) != "tensor":
+            continue
+        path, _ = climbed(tensor)
+        text = path_text(path)
+        owner: Owner = "held inside libraries"
+        if path[0] in (GARBAGE, OUTSIDE):
+            owner, root = "reached by no name", path[0].strip("<>")
+            text = f"{root} ({text})" if text else root
+        found.append(Holding(owner, text, _what(tensor), size, 1))
+    rest = [size for _, size in sizes[NAMED:] if size]
+    if rest:
+        more = Holding("reached by no name", "others", "", sum(rest), len(rest))
+        found.append(more)
+    return found
+
+
+def process_memory() -> ProcessMemory:
+    """Ask the system, the C library and CUDA."""
+    rss = float(psutil.Process().memory_info().rss)
+    heap = heap_in_use() if is_exact() else float("nan")
+    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+        return ProcessMemory(rss, heap)
+    pinned = float("nan")
+    with contextlib.suppress(Exception):  # told since torch 2.7
+        pinned = float(torch.cuda.host_memory_stats()["allocated_bytes.current"])
+    blocks = [b for each in torch.cuda.memory_snapshot() for b in each["blocks"]]
+    free = [float(b["size"]) for b in blocks if b["state"] == "inactive"]
+    devices = range(torch.cuda.device_count())
+    return ProcessMemory(
+        rss,
+        heap,
+        float(sum(map(torch.cuda.memory_allocated, devices))),
+        float(sum(map(torch.cuda.memory_reserved, devices))),
+        max(free, default=0.0),
+        pinned,
+    )

@@ -1,0 +1,206 @@
+"""`ftlab.memory`: what a step takes, predicted and measured, and who holds what now."""
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+import torch
+
+from ftlab.executions.side import NotApplicableError
+from ftlab.laboratory.memory.holdings import holdings
+from ftlab.laboratory.memory.optimizers import optimizer_maker
+from ftlab.laboratory.memory.step import StepPlan, executed, rehearsed, sized
+from ftlab.records.errors import BadValueError
+from ftlab.session.given_models import batch_of, model_of, on_device
+from ftlab.session.integrations.transformers import autocast_of, is_trainer
+from ftlab.views.memory.holdings import HoldingsView
+from ftlab.views.memory.step_memory import StepMemoryView
+
+FITTING = "auto"
+
+
+@overload
+def memory() -> HoldingsView: ...
+
+
+@overload
+def memory(
+    model: Any,
+    batch: Any = None,
+    optimizer: Any = FITTING,
+    dtype: Any = None,
+    checkpointing: bool | None = None,
+    *,
+    autocast: Any = None,
+    accumulating: bool = False,
+) -> StepMemoryView: ...
+
+
+def memory(
+    model: Any = None,
+    batch: Any = None,
+    optimizer: Any = FITTING,
+    dtype: Any = None,
+    checkpointing: bool | None = None,
+    *,
+    autocast: Any = None,
+    accumulating: bool = False,
+) -> StepMemoryView | HoldingsView:
+    """Predict what a training step takes in memory, and measure it; or say who holds.
+
+    The prediction is a rehearsal: forward, backward and the optimizer's step run on a
+    copy of the model that has shapes and no values, so any architecture is understood,
+    and each tensor lives as long as it would. Weights of few bits, adapters,
+    checkpointing, copies of logits and what backward needs in passing are all in it. It
+    takes no memory of tensors, and seconds.
+
+    With a real batch the step is executed as well, on copies of the trained weights,
+    and everything is put back: weights, gradients, buffers, random generators. A watch
+    does not see it.
+
+    Parameters
+    ----------
+    model
+        A model, on the meta device too, or a trainer, whose arguments then say what the
+        others are by default. Without one it is shown who holds what now.
+    batch
+        ``(rows, length)`` for a prediction alone, or what the model is called with, its
+        labels too, for prediction and measurement.
+    optimizer
+        Its name as in ``TrainingArguments.optim`` (``"adamw"``, ``"sgd"``,
+        ``"adamw_8bit"``, ...), a live one, one like which is made, or ``None`` for a
+        step that ends with backward. By default a trainer's, else AdamW.
+    dtype
+        Predict for weights of another one, such as ``torch.bfloat16``.
+    checkpointing
+        With gradient checkpointing or without; by default as it is set.
+    autocast
+        The dtype that forward computes in under autocast.
+    accumulating
+        Whether gradients of an earlier micro-batch are there already.
+
+    Returns
+    -------
+    StepMemoryView or HoldingsView
+        Of a step: `StepMemoryView.predicted`, ``measured`` and ``lifetimes``.
+
+    Raises
+    ------
+    BadValueError
+        Something else was passed, the batch has no labels, or the model does not run on
+        it.
+
+    Notes
+    -----
+    Of a mixture of experts, tokens are taken to be dealt to experts evenly. What an
+    operation takes within itself and gives back is not counted, and neither is what
+    the allocator keeps: on CUDA leave some percent for both.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> from ftlab.faults.builders.tiny import llama
+    >>> found = ftlab.memory(llama(), batch=(4, 16))
+    >>> found.predicted.phase_of(found.predicted.peak_at)
+    'backward'
+    >>> ftlab.memory(llama(), batch=4)
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.BadValueError: batch=4: pass (rows, length), such as \
+batch=(4, 512), or what the model is called with: next(iter(loader)).
+    """
+    if model is None:
+        return HoldingsView(holdings())
+    chosen, plan = _planned(
+        model,
+        optimizer=optimizer,
+        dtype=_dtype(dtype, "dtype"),
+        checkpointing=checkpointing,
+        autocast=_dtype(autocast, "autocast"),
+        accumulating=bool(accumulating),
+    )
+    given, real = _given(batch, chosen)
+    if real and plan.dtype is not None:
+        msg = (
+            f"dtype={dtype!r} is for a prediction: pass batch=(rows, length), or load "
+            "the model in that dtype."
+        )
+        raise BadValueError(msg)
+    predicted, note = _rehearsed(chosen, given, plan, needed=not real)
+    measured = _executed(chosen, given, plan) if real else None
+    return StepMemoryView(predicted, measured, note)
+
+
+def _planned(target: Any, *, optimizer: Any, **given: Any) -> tuple[Any, StepPlan]:
+    """Return the model and how its step is made, a trainer's as its arguments say."""
+    model = model_of(target, "model")
+    if is_trainer(target):
+        args = target.args
+        given["autocast"] = given["autocast"] or autocast_of(target)
+        if given["checkpointing"] is None and args.gradient_checkpointing:
+            given["checkpointing"] = True
+        if isinstance(optimizer, str) and optimizer == FITTING:
+            live = getattr(target.optimizer, "optimizer", target.optimizer)
+            optimizer = live or getattr(args.optim, "value", args.optim)
+    if isinstance(optimizer, str) and optimizer == FITTING:
+        optimizer = "adamw"
+    return model, StepPlan(optimizer_maker(optimizer), **given)
+
+
+def _given(batch: Any, model: Any) -> tuple[Mapping[str, Any], bool]:
+    """Return the batch, and whether it has values."""
+    if isinstance(batch, tuple | list) and len(batch) == 2:
+        rows, length = batch
+        if type(rows) is int and type(length) is int and rows > 0 < length:
+            return sized(rows, length), False
+    if batch is None or not hasattr(batch, "keys"):
+        msg = (
+            f"batch={batch!r}: pass (rows, length), such as batch=(4, 512), or what "
+            "the model is called with: next(iter(loader))."
+        )
+        raise BadValueError(msg)
+    if next(model.parameters()).is_meta:
+        msg = (
+            f"this {type(model).__name__} is on the meta device, where nothing can be "
+            "measured; pass a size: memory(model, batch=(rows, length))."
+        )
+        raise BadValueError(msg)
+    return on_device(batch_of(batch), model), True
+
+
+def _rehearsed(
+    model: Any, batch: Mapping[str, Any], plan: StepPlan, *, needed: bool
+) -> tuple[Any, str]:
+    """Return the prediction, or why there is none."""
+    try:
+        return rehearsed(model, batch, plan), ""
+    except (BadValueError, NotApplicableError) as error:
+        raise BadValueError(str(error)) from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        note = f"{type(model).__name__} does not run without values ({said})"
+        if needed:
+            msg = f"{note}; pass a real batch, to have it measured: memory(model, b)."
+            raise BadValueError(msg) from error
+        return None, note
+
+
+def _executed(model: Any, batch: Mapping[str, Any], plan: StepPlan) -> Any:
+    try:
+        return executed(model, batch, plan)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        if isinstance(error, BadValueError | torch.OutOfMemoryError):
+            raise
+        said = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        msg = (
+            f"{type(model).__name__} cannot be trained on this batch ({said}); pass "
+            "what its forward takes: memory(model, next(iter(loader)))."
+        )
+        raise BadValueError(msg) from error
+
+
+def _dtype(given: Any, name: str) -> torch.dtype | None:
+    found = getattr(torch, given, given) if isinstance(given, str) else given
+    if found is None or (isinstance(found, torch.dtype) and found.is_floating_point):
+        return found
+    msg = f'{name}={given!r}: pass a dtype of floats: {name}="bfloat16".'
+    raise BadValueError(msg)

@@ -1,0 +1,146 @@
+"""Out of memory is explained where a watch ends, and goes on to be raised unchanged."""
+
+import re
+import time
+import traceback
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ftlab.records.event import Event
+from ftlab.records.holdings import Holdings, Owner
+from ftlab.records.sizes import size
+from ftlab.replay.tracing.site import INSTALLED, shown
+from ftlab.session.observation import Observation
+
+LARGEST = 4
+"""Holders that are named."""
+
+_WORDS = re.compile(
+    r"not enough memory|can't allocate memory|out of memory|failed to allocate", re.I
+)
+_ASKED = re.compile(r"allocate ([\d.]+) ?(bytes|[KMGT]iB)")
+_OURS = str(Path(__file__).parents[1]) + "/"
+_UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Tell whether an error says that memory did not suffice.
+
+    Examples
+    --------
+    >>> from ftlab.session.out_of_memory import is_out_of_memory
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and bool(_WORDS.search(str(error)))
+
+
+def explain_out_of_memory(
+    error: BaseException | None,
+    observation: Observation | None,
+    **plan: Any,
+) -> None:
+    """Add to an error of memory who holds it, and what would fit, as its note.
+
+    The run gets it too. Nothing is raised: the error itself matters more.
+    """
+    if error is None or observation is None or not is_out_of_memory(error):
+        return
+    try:
+        words = _explained(error, observation.subject, plan)
+        error.add_note(words)
+        step = observation.recorder.step
+        detail = {"error": type(error).__name__}
+        observation.background.put(Event("note", step, time.time(), words, detail))
+    except Exception as failed:  # noqa: BLE001  there may be no memory for that either
+        error.add_note(f"ftlab could not explain this: {type(failed).__name__}")
+
+
+def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) -> str:
+    # late: a watch that meets no such error does not need them
+    from ftlab.laboratory.memory.holdings import holdings
+    from ftlab.laboratory.memory.optimizers import optimizer_maker
+    from ftlab.laboratory.memory.remedies import SLACK, fitting, room_of
+    from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
+
+    model = subject.model
+    held = holdings()
+    lines = [f"ftlab: out of memory{_asked_at(error)}", *_holders(held)]
+    shape = _shape(error.__traceback__)
+    if shape is None:
+        lines.append("no batch with input_ids was found, so no change was tried.")
+        return "\n  ".join(lines)
+    optimizers = list(subject.live_optimizers.values())
+    plan = StepPlan(optimizer_maker(optimizers[0] if optimizers else None), **settings)
+    others = sum(e.bytes for e in held.held if e.owner not in _OF_THE_STEP)
+    room = room_of(model) - others
+    peak = rehearsed(model, sized(*shape), plan).peak
+    what = f"a step of {shape[0]} x {shape[1]} tokens is predicted to take {size(peak)}"
+    lines.append(f"{what}; there are {size(room)} for it.")
+    if peak <= SLACK * room:
+        lines.append(
+            "So the step itself fits: what did not is the allocation above, or what "
+            "grows from step to step (see ftlab.memory() and watch.findings)."
+        )
+        return "\n  ".join(lines)
+    found = fitting(model, shape, plan, room)
+    lines.append(
+        "No change that was tried fits: a smaller model, weights in 4 bits, or LoRA."
+        if found is None
+        else f"Smallest change that fits: {found.words} ({size(found.peak)} predicted)."
+    )
+    return "\n  ".join(lines)
+
+
+_MADE: Owner = "reached by no name"
+_OF_THE_STEP = ("weights", "gradients", "optimizer state", "batches", _MADE)
+
+
+def _asked_at(error: BaseException) -> str:
+    """Say how much was asked for, and the innermost line of the user's."""
+    found = _ASKED.search(str(error))
+    asked = f", {size(float(found[1]) * _UNITS[found[2]])} asked for" if found else ""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    hidden = (*INSTALLED, _OURS)
+    own = [e for e in frames if not e[0].f_code.co_filename.startswith(hidden)]
+    for frame, line in (own or frames)[-1:]:
+        code = frame.f_code
+        return f"{asked} at {shown(code.co_filename, line, code.co_name)}"
+    return asked
+
+
+def _holders(held: Holdings) -> Iterator[str]:
+    """Name what the step has made so far, which only its frames hold, and the rest."""
+    made = held.total(_MADE)
+    if made:
+        yield f"{size(made)} made by the step that failed"
+    named = [each for each in held.held if each.owner != _MADE]
+    for each in named[:LARGEST]:
+        yield f"{size(each.bytes)} {each.owner}: {each.path} ({each.what})"
+
+
+def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
+    """Return rows and tokens of the batch that was under way."""
+    shapes = [tuple(ids.shape) for ids in _ids(trace)]
+    found = [each for each in shapes if len(each) == 2]
+    return (int(found[0][0]), int(found[0][1])) if found else None
+
+
+def _ids(trace: types.TracebackType | None) -> Iterator[torch.Tensor]:
+    """Yield the token ids that the frames of a traceback have."""
+    for frame, _ in traceback.walk_tb(trace):
+        for name, value in list(frame.f_locals.items()):
+            ids = value if name == "input_ids" else None
+            if ids is None and hasattr(value, "keys"):
+                try:
+                    ids = value["input_ids"]
+                except (KeyError, TypeError, AttributeError):
+                    continue
+            if isinstance(ids, torch.Tensor):
+                yield ids

@@ -1,0 +1,95 @@
+"""What was let go of, and by whom the rest is still held."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ftlab.records.release import Released, StillHeld
+from ftlab.records.sizes import size
+from ftlab.views.style import SERIES
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+SHOWN = 6
+"""Holders that the text names."""
+
+
+class ReleaseView(View[Released]):
+    """What releasing a model has freed, and what still holds on.
+
+    Attributes
+    ----------
+    released
+        The numbers; ``before`` and ``after`` are the allocator's, and in no text.
+
+    Examples
+    --------
+    >>> from ftlab.records.release import Released, StillHeld
+    >>> from ftlab.views.memory.release import ReleaseView
+    >>> held = (StillHeld("best['head.weight']", "head.weight", 1024),)
+    >>> ReleaseView(Released("Net", 4096, 3072, 9e6, 5e6, ("hooks: 3",), held))
+    Net released: 3 KiB of 4 KiB freed; it cannot be used any more
+      also let go: hooks: 3
+      1 KiB still held by best['head.weight'] (head.weight)
+    """
+
+    title = "Release"
+
+    def __init__(self, released: Released) -> None:
+        super().__init__()
+        self.released = released
+
+    def headline(self) -> str:
+        """Say how much is free."""
+        it = self.released
+        return f"{it.model} released: {size(it.freed)} of {size(it.bytes)} freed"
+
+    def _summarise(self) -> Released:
+        return self.released
+
+    def _table(self, summary: Released) -> pd.DataFrame:
+        """Give each storage that is still held a row."""
+        import pandas as pd
+
+        rows = [(each.path, each.name, each.bytes) for each in summary.held]
+        return pd.DataFrame(rows, columns=["held by", "what", "bytes"])
+
+    def _text(self, summary: Released) -> str:
+        lines = [f"{self.headline()}; it cannot be used any more"]
+        if summary.done:
+            lines.append(f"also let go: {', '.join(summary.done)}")
+        groups = _groups(summary)
+        for path, held in groups[:SHOWN]:
+            took = size(sum(each.bytes for each in held))
+            more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+            lines.append(f"{took} still held by {path} ({held[0].name}{more})")
+        if len(groups) > SHOWN:
+            lines.append(f"and {len(groups) - SHOWN} more holders, in .table()")
+        return "\n  ".join(lines)
+
+    def draw_on(self, figure: Figure | SubFigure, summary: Released) -> None:
+        """Draw what is free and what is held, by whom."""
+        axis = figure.subplots()
+        names, sizes = ["freed"], [summary.freed / 2**20]
+        for path, held in _groups(summary)[:SHOWN]:
+            names.append(path)
+            sizes.append(sum(each.bytes for each in held) / 2**20)
+        colours = [SERIES[2], *[SERIES[1]] * (len(names) - 1)]
+        axis.barh(range(len(names)), sizes, color=colours)
+        axis.set_yticks(range(len(names)), names, fontsize=7)
+        axis.invert_yaxis()
+        axis.set_xlabel("MiB", fontsize=8)
+        figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
+
+
+def _groups(summary: Released) -> list[tuple[str, list[StillHeld]]]:
+    """Put together what one name holds by different keys, the largest first."""
+    found: dict[str, list[StillHeld]] = {}
+    for each in summary.held:
+        found.setdefault(re.sub(r"\[[^]]*\]$", "[...]", each.path), []).append(each)
+    pairs = [(held[0].path if len(held) == 1 else p, held) for p, held in found.items()]
+    return sorted(pairs, key=lambda pair: -sum(e.bytes for e in pair[1]))

@@ -66,7 +66,7 @@ def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) 
     # late: a watch that meets no such error does not need them
     from ftlab.laboratory.memory.holdings import holdings
     from ftlab.laboratory.memory.optimizers import optimizer_maker
-    from ftlab.laboratory.memory.remedies import SLACK, fitting, room_of
+    from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, room_of
     from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 
     model = subject.model
@@ -91,7 +91,8 @@ def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) 
         return "\n  ".join(lines)
     found = fitting(model, shape, plan, room)
     lines.append(
-        "No change that was tried fits: a smaller model, weights in 4 bits, or LoRA."
+        f"No change that was tried in {SECONDS:.0f} s fits: try a smaller model, "
+        "weights in 4 bits, or LoRA."
         if found is None
         else f"Smallest change that fits: {found.words} ({size(found.peak)} predicted)."
     )

@@ -41,7 +41,7 @@ def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
     below: dict[int, Any] = {}
     met: dict[int, Any] = {id(tensor): tensor}
     roots = {id(vars(each)): each for each in loaded_modules()}
-    running = {id(frame) for _, frame in running_frames()}
+    running = {id(frame) for frame in running_frames()}
     frontier: list[Any] = [tensor]
     cycle = False
     for _ in range(FAR):

@@ -8,7 +8,6 @@ stands in an array of objects, or the variables of a function that is running.
 import gc
 import re
 import sys
-import threading
 import types
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -144,26 +143,30 @@ def variables(frame: types.FrameType) -> dict[str, Any]:
     """Read the variables of a frame, and leave nothing behind in it.
 
     Before Python 3.13 reading them leaves a dictionary in the frame, which keeps them
-    alive for as long as the function runs.
+    alive for as long as the function runs. It is emptied, unless somebody else holds it
+    too: ``locals()`` has returned the same one.
     """
-    values = dict(frame.f_locals)
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & 1:  # CO_OPTIMIZED
-        frame.f_locals.clear()
+    left = frame.f_locals
+    values = dict(left)
+    own = sys.getrefcount(left) <= _OWN_REFERENCES
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & 1 and own:
+        left.clear()
     return values
 
 
-def running_frames() -> Iterator[tuple[int, types.FrameType]]:
-    """Yield the frames of all threads, the innermost first, with the thread's id.
+_OWN_REFERENCES = 3
+"""To a frame's dictionary: the frame's, our variable's and that of the call."""
 
-    The caller's own frame is among them.
+
+def running_frames() -> Iterator[types.FrameType]:
+    """Yield the frames of this thread, the innermost first, with the caller's own.
+
+    Those of other threads change while they are read: their variables are left out.
     """
-    here = threading.get_ident()
-    current = sys._current_frames()  # noqa: SLF001  the only way to see other threads
-    for thread, innermost in sorted(current.items(), key=lambda each: each[0] != here):
-        frame: types.FrameType | None = innermost
-        while frame is not None:
-            yield thread, frame
-            frame = frame.f_back
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001  inspect's is slow
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _of_tensor(owner: torch.Tensor) -> list[Any]:

@@ -101,7 +101,7 @@ def _is_passed(child: Any) -> bool:
     if kind == "text":
         return len(child) < LONG
     if kind == "frame":
-        return any(child is each for _, each in running_frames())
+        return any(child is each for each in running_frames())
     if kind == "function" and child.__closure__ is not None:
         return False
     code = kind in ("function", "type")
@@ -111,10 +111,6 @@ def _is_passed(child: Any) -> bool:
 def _module_of(child: Any) -> str | None:
     module = child.__module__
     return module if isinstance(module, str) else None
-
-
-def _is_running(frame: types.FrameType) -> bool:
-    return any(frame is each for _, each in running_frames())
 
 
 def loaded_modules() -> list[types.ModuleType]:
@@ -133,7 +129,7 @@ def _own_modules() -> list[types.ModuleType]:
 def _running() -> list[Running]:
     """Return the functions that run, but for ftlab's own; the user's first."""
     found = []
-    for _, frame in running_frames():
+    for frame in running_frames():
         name = str(frame.f_globals.get("__name__", ""))
         if not is_ours(name) and frame.f_code.co_name != "<module>":
             found.append((is_library(name), frame))

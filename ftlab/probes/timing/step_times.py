@@ -41,6 +41,9 @@ class StepTimes(Probe):
     )
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._clock = StepClock()
         self._device = DeviceTimes()
         self._sampler = Sampler(lambda: self._clock.phase)
@@ -55,7 +58,7 @@ class StepTimes(Probe):
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Listen to the loop."""
-        self.__init__()  # type: ignore[misc]  # each training begins anew
+        self._begin()  # each training begins anew
         listener: Any = Shielded(self, lambda _: None)
         yield listen(listener)
         yield CallbackHandle(self._sampler.stop)

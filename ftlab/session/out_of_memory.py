@@ -66,7 +66,7 @@ def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) 
     # late: a watch that meets no such error does not need them
     from ftlab.laboratory.memory.holdings import holdings
     from ftlab.laboratory.memory.optimizers import optimizer_maker
-    from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, room_of
+    from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, free_beside
     from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 
     model = subject.model
@@ -78,8 +78,8 @@ def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) 
         return "\n  ".join(lines)
     optimizers = list(subject.live_optimizers.values())
     plan = StepPlan(optimizer_maker(optimizers[0] if optimizers else None), **settings)
-    others = sum(e.bytes for e in held.held if e.owner not in _OF_THE_STEP)
-    room = room_of(model) - others
+    own = sum(e.bytes for e in held.held if e.owner in _OF_THE_STEP)
+    room = free_beside(model) + own
     peak = rehearsed(model, sized(*shape), plan).peak
     what = f"a step of {shape[0]} x {shape[1]} tokens is predicted to take {size(peak)}"
     lines.append(f"{what}; there are {size(room)} for it.")

@@ -270,10 +270,14 @@ def watched(loop, prove):
             assert proved(loop).ok
     watch.detach()
     steps = watch.run.steps
-    clocks = re.compile("rss|time|.*second")
-    names = [name for name in steps.columns if not clocks.match(name)]
+    measured = re.compile("rss|idle_bytes|cpu_wait|time|.*second")
+    names = [name for name in steps.columns if not measured.match(name)]
     told = {name: steps[name].tolist() for name in names}
-    events = [each.message for each in watch.run.events if each.kind != "finding"]
+    events = [
+        each.message
+        for each in watch.run.events
+        if each.kind not in ("finding", "time")
+    ]
     return told, [(row.step, row.op) for row in watch.run.ledger], events
 
 

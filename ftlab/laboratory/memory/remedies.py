@@ -11,7 +11,6 @@ import torch
 from ftlab.executions.pairs import is_checkpointed
 from ftlab.laboratory.memory.optimizers import optimizer_maker
 from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
-from ftlab.probes.holding.heap import heap_in_use
 
 SECONDS = 60.0
 """Time after which no further change is tried."""
@@ -86,18 +85,18 @@ def _changes(
         yield Remedy(short, 1, length // 2, last)
 
 
-def room_of(model: torch.nn.Module) -> float:
-    """Return how many bytes of tensors this process could have on the model's device.
+def free_beside(model: torch.nn.Module) -> float:
+    """Return how many more bytes this process could have on the model's device.
 
-    What it has already is among them.
+    Freed memory that the process itself keeps is not among them, but on CUDA.
     """
     device = next(model.parameters()).device
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
-        return float(free + torch.cuda.memory_reserved(device))
-    heap, taken = heap_in_use(), psutil.Process().memory_info()
-    room = psutil.virtual_memory().available + min(heap, taken.rss)
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(free + kept)
+    free = psutil.virtual_memory().available
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
-        room = min(room, limit - taken.vms + min(heap, taken.rss))
-    return max(float(room), 0.0)
+        free = min(free, max(limit - psutil.Process().memory_info().vms, 0))
+    return float(free)

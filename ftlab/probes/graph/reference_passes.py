@@ -45,7 +45,7 @@ class ReferencePasses(Probe):
         self._due = every(interval)
         self._samples: OutputSamples | None = None
         self._before: torch.Tensor | None = None
-        self._called = -1
+        self._called = self._compared = -1
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin with the first step, whose first pass may be the reference's."""
@@ -65,7 +65,7 @@ class ReferencePasses(Probe):
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare the passes of this step."""
-        seen = self._samples
+        seen, self._compared = self._samples, moment.step
         self.remove()
         if seen is None:
             return ()
@@ -104,6 +104,12 @@ class ReferencePasses(Probe):
         if called and self._due(moment.step + 1) and self._samples is None:
             self._samples = OutputSamples(moment.subject.model)
         return ()
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Drop the samples of a step in which no update was seen."""
+        if self._samples is not None and self._compared != moment.step:
+            self._samples.samples.clear()
+        return {}
 
 
 def _sorted(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:

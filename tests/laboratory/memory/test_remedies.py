@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.laboratory.memory.optimizers import optimizer_maker
-from ftlab.laboratory.memory.remedies import fitting, room_of
+from ftlab.laboratory.memory.remedies import fitting, free_beside
 from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 from tests.laboratory.memory.models import base
 
@@ -36,4 +36,4 @@ def test_nothing_may_fit():
 
 
 def test_there_is_room():
-    assert room_of(base("llama")) > 2**20
+    assert free_beside(base("llama")) > 2**20

@@ -229,7 +229,7 @@ LEAKS = (
             def __init__(self):
                 self.predictions = []
             def update(self, logits):
-                self.predictions.append(logits.argmax(-1).repeat(16, 1))
+                self.predictions.append(logits.argmax(-1).repeat(64, 1))
         metric = Metric()
         """,
         "metric.update(output.logits)",

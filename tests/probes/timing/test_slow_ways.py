@@ -170,7 +170,8 @@ def test_a_slow_trainer_is_named_with_its_cause(
 
 def _assert_named(watch: Watch, code: str, cause: str) -> None:
     found = [each for each in watch.findings if each.code == code]
-    assert any(cause in each.cause for each in found), [str(e) for e in watch.findings]
+    told = [f"{each.message}. {each.cause}" for each in found]
+    assert any(cause in each for each in told), watch.findings
 
 
 @pytest.mark.parametrize("train", [_loop, _trainer])

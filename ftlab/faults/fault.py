@@ -120,7 +120,7 @@ class Fault:
     builder
         Makes the case; ``True`` builds the healthy twin.
     steps
-        Iterations after which it must be found.
+        Iterations after which it must be found; most show in the first ones.
     evident
         The first step whose records hold the evidence; -1 where it is there before the
         first one. Where one step proves nothing (an order of calls must repeat, a loss
@@ -154,7 +154,7 @@ class Fault:
     code: str
     places: tuple[str, ...]
     builder: Callable[[bool], Case]
-    steps: int = 20
+    steps: int = 6
     evident: int = 0
     also: tuple[str, ...] = ()
     silent: bool = True

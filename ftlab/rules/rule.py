@@ -136,9 +136,9 @@ class Rule(abc.ABC):
 
     code: ClassVar[str]
     name: ClassVar[str]
-    since: ClassVar[str]
-    status: ClassVar[Status]
-    requires: ClassVar[tuple[Need, ...]]
+    since: ClassVar[str] = "0.1.0"
+    status: ClassVar[Status] = "preview"
+    requires: ClassVar[tuple[Need, ...]] = ()
     caused_by: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer | None] = None
 

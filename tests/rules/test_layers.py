@@ -30,7 +30,6 @@ class Applies(Rule):
     """A rule that says whether it applies."""
 
     code, name, since, status = "OPT002", "parameters-without-optimizer", "0", "stable"
-    requires = ()
     answer: object = True
 
     def check(self, run):

@@ -87,7 +87,6 @@ class AdapterAppliedTwice(Rule):
 
     code = "ADP023"
     name = "adapter-applied-twice"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("ADP024",)

@@ -65,7 +65,6 @@ class AdapterBegunAnew(Rule):
 
     code = "ADP037"
     name = "adapter-begun-anew"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_gradients,)
 

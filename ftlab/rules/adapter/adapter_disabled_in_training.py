@@ -57,7 +57,6 @@ class AdapterDisabledInTraining(Rule):
 
     code = "ADP003"
     name = "adapter-disabled-in-training"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_states,)
 

@@ -107,7 +107,6 @@ class AdapterDrawnAtRandom(Rule):
 
     code = "ADP032"
     name = "adapter-drawn-at-random"
-    since = "0.1.0"
     status = "stable"
     requires = (
         Need(

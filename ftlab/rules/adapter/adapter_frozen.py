@@ -130,7 +130,6 @@ class AdapterFrozen(Rule):
 
     code = "ADP010"
     name = "adapter-frozen"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
     caused_by = ("ADP003", "MOD014", "ADP045")

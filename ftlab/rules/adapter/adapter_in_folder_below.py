@@ -69,7 +69,6 @@ class AdapterInFolderBelow(Rule):
 
     code = "ADP035"
     name = "adapter-in-folder-below"
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

@@ -83,7 +83,6 @@ class AdapterInOtherPrecision(Rule):
 
     code = "ADP019"
     name = "adapter-in-other-precision"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

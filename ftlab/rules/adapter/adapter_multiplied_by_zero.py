@@ -61,7 +61,6 @@ class AdapterMultipliedByZero(Rule):
 
     code = "ADP011"
     name = "adapter-multiplied-by-zero"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -140,7 +140,6 @@ class AdapterNotLoaded(Rule):
 
     code = "ADP026"
     name = "adapter-not-loaded"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
     caused_by = ("ADP014",)

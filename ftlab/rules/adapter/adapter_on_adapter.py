@@ -84,7 +84,6 @@ class AdapterOnAdapter(Rule):
 
     code = "ADP014"
     name = "adapter-on-adapter"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

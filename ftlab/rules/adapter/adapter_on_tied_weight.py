@@ -75,7 +75,6 @@ class AdapterOnTiedWeight(Rule):
 
     code = "ADP029"
     name = "adapter-on-tied-weight"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_peft_model,)
 

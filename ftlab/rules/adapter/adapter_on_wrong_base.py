@@ -100,7 +100,6 @@ class AdapterOnWrongBase(Rule):
 
     code = "ADP024"
     name = "adapter-on-wrong-base"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("ADP023",)

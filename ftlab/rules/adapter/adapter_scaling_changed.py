@@ -71,7 +71,6 @@ class AdapterScalingChanged(Rule):
 
     code = "ADP025"
     name = "adapter-scaling-changed"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
 

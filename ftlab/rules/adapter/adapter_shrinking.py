@@ -64,7 +64,6 @@ class AdapterShrinking(Rule):
 
     code = "ADP002"
     name = "adapter-shrinking"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_pairs("a_l2", "the norms of LoRA's A and B"),

@@ -133,7 +133,6 @@ class AdapterStuckAtZero(Rule):
 
     code = "ADP001"
     name = "adapter-stuck-at-zero"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_pairs("b_l2", "the norms of LoRA's A and B"),

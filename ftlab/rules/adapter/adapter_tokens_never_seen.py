@@ -84,8 +84,6 @@ class AdapterTokensNeverSeen(Rule):
 
     code = "ADP041"
     name = "adapter-tokens-never-seen"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             "which tokens the adapters wait for and the batches hold",

@@ -53,8 +53,6 @@ class AdaptersCancel(Rule):
 
     code = "ADP062"
     name = "adapters-cancel"
-    since = "0.3.0"
-    status = "preview"
     requires = (
         needs_if_recorded(
             "together_l2",

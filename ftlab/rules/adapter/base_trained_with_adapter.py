@@ -77,7 +77,6 @@ class BaseTrainedWithAdapter(Rule):
 
     code = "ADP016"
     name = "base-trained-with-adapter"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -127,7 +127,6 @@ class CombinationOffItsSum(Rule):
 
     code = "ADP038"
     name = "combination-off-its-sum"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
 

@@ -66,7 +66,6 @@ class CopySharesMemory(Rule):
 
     code = "ADP050"
     name = "copy-shares-memory"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
 

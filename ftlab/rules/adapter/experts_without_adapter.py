@@ -66,7 +66,6 @@ class ExpertsWithoutAdapter(Rule):
 
     code = "ADP013"
     name = "experts-without-adapter"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

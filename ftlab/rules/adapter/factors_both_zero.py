@@ -61,7 +61,6 @@ class FactorsBothZero(Rule):
 
     code = "ADP039"
     name = "factors-both-zero"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_gradients,

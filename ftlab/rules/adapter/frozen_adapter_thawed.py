@@ -88,7 +88,6 @@ class FrozenAdapterThawed(Rule):
 
     code = "ADP045"
     name = "frozen-adapter-thawed"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_states, needs_gradients)
 

@@ -91,7 +91,6 @@ class FrozenWeightsChanged(Rule):
 
     code = "ADP007"
     name = "frozen-weights-changed"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_step_values(

@@ -157,7 +157,6 @@ class IncompleteAdapterFile(Rule):
 
     code = "ADP028"
     name = "incomplete-adapter-file"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("EXP014", "NUM001", "ADP020")

@@ -54,8 +54,6 @@ class IntrudersGrowing(Rule):
 
     code = "ADP063"
     name = "intruders-growing"
-    since = "0.3.0"
-    status = "preview"
     requires = (
         needs_if_recorded(
             "intruders",

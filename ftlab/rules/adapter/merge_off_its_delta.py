@@ -123,7 +123,6 @@ class MergeOffItsDelta(Rule):
 
     code = "ADP009"
     name = "merge-off-its-delta"
-    since = "0.1.0"
     status = "stable"
     caused_by = ("EXP016", "MOD001")
     requires = (

@@ -74,7 +74,6 @@ class MergedDuringTraining(Rule):
 
     code = "ADP004"
     name = "merged-during-training"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_states,)
 

@@ -57,8 +57,6 @@ class MetricDirectionReversed(Rule):
 
     code = "ADP058"
     name = "metric-direction-reversed"
-    since = "0.1.0"
-    status = "preview"
     layer = "rollback"
     requires = (needs_model,)
 

@@ -68,7 +68,6 @@ class MisplacedOptimizerState(Rule):
 
     code = "ADP034"
     name = "misplaced-optimizer-state"
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

@@ -92,7 +92,6 @@ class RankBudgetOutOfStep(Rule):
 
     code = "ADP036"
     name = "rank-budget-out-of-step"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_step_values(

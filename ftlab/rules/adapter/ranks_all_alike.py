@@ -75,7 +75,6 @@ class RanksAllAlike(Rule):
 
     code = "ADP051"
     name = "ranks-all-alike"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_pairs("effective_rank", "the effective rank of each LoRA pair"),)
 

@@ -117,7 +117,6 @@ class ReferenceOffStart(Rule):
 
     code = "ADP031"
     name = "reference-off-start"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),

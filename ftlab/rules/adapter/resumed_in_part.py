@@ -89,7 +89,6 @@ class ResumedInPart(Rule):
     code = "ADP027"
     name = "resumed-in-part"
     caused_by = ("EXP015",)
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

@@ -76,7 +76,6 @@ class SavedUnloadable(Rule):
     code = "ADP021"
     name = "saved-unloadable"
     caused_by = ("EXP014",)
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

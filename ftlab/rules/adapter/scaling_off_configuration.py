@@ -97,7 +97,6 @@ class ScalingOffConfiguration(Rule):
 
     code = "ADP017"
     name = "scaling-off-configuration"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
 

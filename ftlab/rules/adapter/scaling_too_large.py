@@ -108,7 +108,6 @@ class ScalingTooLarge(Rule):
 
     code = "ADP018"
     name = "scaling-too-large"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_pairs("ratio", "the size of each adapter against its base weight"),

@@ -107,8 +107,6 @@ class SettingWithoutEffect(Rule):
 
     code = "ADP040"
     name = "setting-without-effect"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_wiring,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -66,7 +66,6 @@ class StartOffBase(Rule):
     code = "ADP043"
     name = "start-off-base"
     caused_by = ("EXP013",)
-    since = "0.1.0"
     status = "stable"
     requires = (
         Need(

@@ -61,7 +61,6 @@ class StateNotCopied(Rule):
 
     code = "ADP033"
     name = "state-not-copied"
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

@@ -50,7 +50,6 @@ class StatisticsNotSaved(Rule):
 
     code = "ADP044"
     name = "statistics-not-saved"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_peft_model,)
 

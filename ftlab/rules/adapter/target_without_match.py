@@ -129,7 +129,6 @@ class TargetWithoutMatch(Rule):
 
     code = "ADP012"
     name = "target-without-match"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -55,7 +55,6 @@ class TargetsShiftedByPrompt(Rule):
 
     code = "ADP049"
     name = "targets-shifted-by-prompt"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_step_values(

@@ -72,7 +72,6 @@ class TaskHeadFrozen(Rule):
 
     code = "ADP015"
     name = "task-head-frozen"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
 

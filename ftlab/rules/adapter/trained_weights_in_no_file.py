@@ -97,8 +97,6 @@ class TrainedWeightsInNoFile(Rule):
 
     code = "ADP055"
     name = "trained-weights-in-no-file"
-    since = "0.1.0"
-    status = "preview"
     layer = "rollback"
     requires = (needs_model,)
 

@@ -84,7 +84,6 @@ class TrainedWeightsNotSaved(Rule):
 
     code = "ADP020"
     name = "trained-weights-not-saved"
-    since = "0.1.0"
     status = "stable"
     layer = "rollback"
     requires = (needs_peft_model,)

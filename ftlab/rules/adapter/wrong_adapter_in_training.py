@@ -85,7 +85,6 @@ class WrongAdapterInTraining(Rule):
 
     code = "ADP008"
     name = "wrong-adapter-in-training"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_states, needs_optimizers)
 

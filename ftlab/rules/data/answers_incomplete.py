@@ -194,6 +194,4 @@ class AnswersIncomplete(RowRule):
 
     code = "DAT058"
     name = "answers-incomplete"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

@@ -76,8 +76,6 @@ class AnswersNotTaught(SampleRule):
 
     code = "DAT031"
     name = "answers-not-taught"
-    since = "0.1.0"
-    status = "preview"
     caused_by = ("DAT036",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -112,8 +112,6 @@ class AttentionMisled(SampleRule):
     code = "DAT007"
     name = "attention-misled"
     caused_by = ("EXP006", "EXP001")
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             NEEDS.what,

@@ -67,8 +67,6 @@ class BatchRefused(Rule):
 
     code = "DAT002"
     name = "batch-refused"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

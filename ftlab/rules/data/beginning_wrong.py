@@ -87,8 +87,6 @@ class BeginningWrong(SampleRule):
     code = "DAT022"
     name = "beginning-wrong"
     caused_by = ("EXP017",)
-    since = "0.1.0"
-    status = "preview"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding about BOS, and one about prompts."""

@@ -64,8 +64,6 @@ class ConversationsRunTogether(Rule):
 
     code = "DAT046"
     name = "conversations-run-together"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS, ATTENTION)
     caused_by = ("EXP002", "DAT023")
 

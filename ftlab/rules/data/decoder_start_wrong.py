@@ -62,8 +62,6 @@ class DecoderStartWrong(Rule):
 
     code = "DAT015"
     name = "decoder-start-wrong"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def applies(self, run: Run) -> bool:

@@ -77,8 +77,6 @@ class DrawsRepeated(Rule):
 
     code = "DAT080"
     name = "draws-repeated"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def applies(self, run: Run) -> bool:

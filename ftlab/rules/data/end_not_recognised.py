@@ -101,8 +101,6 @@ class EndNotRecognised(SampleRule):
 
     code = "DAT018"
     name = "end-not-recognised"
-    since = "0.1.0"
-    status = "preview"
     caused_by = ("EXP017", "DAT028", "DAT073")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

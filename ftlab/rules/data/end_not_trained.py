@@ -113,8 +113,6 @@ class EndNotTrained(SampleRule):
 
     code = "DAT020"
     name = "end-not-trained"
-    since = "0.1.0"
-    status = "preview"
     caused_by = ("DAT028", "DAT018")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -60,8 +60,6 @@ class GeneratedBehindText(Rule):
 
     code = "DAT042"
     name = "generated-behind-text"
-    since = "0.1.0"
-    status = "preview"
     requires = (GENERATED,)
 
     def applies(self, run: Run) -> bool:

@@ -101,8 +101,6 @@ class IdsMisread(SampleRule):
 
     code = "DAT028"
     name = "ids-misread"
-    since = "0.1.0"
-    status = "preview"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the first type that explains all ids, and for texts."""

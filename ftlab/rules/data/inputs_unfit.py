@@ -61,8 +61,6 @@ class InputsUnfit(Rule):
 
     code = "DAT005"
     name = "inputs-unfit"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -122,8 +122,6 @@ class LabelsBeginWrong(SampleRule):
 
     code = "DAT017"
     name = "labels-begin-wrong"
-    since = "0.1.0"
-    status = "preview"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the first way of counting, and one for openings."""

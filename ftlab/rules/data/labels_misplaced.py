@@ -108,8 +108,6 @@ class LabelsMisplaced(SampleRule):
 
     code = "DAT025"
     name = "labels-misplaced"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             TOKENS.what,

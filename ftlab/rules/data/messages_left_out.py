@@ -105,8 +105,6 @@ class MessagesLeftOut(SampleRule):
 
     code = "DAT036"
     name = "messages-left-out"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             NEEDS.what,

@@ -176,6 +176,4 @@ class MessagesMalformed(RowRule):
 
     code = "DAT060"
     name = "messages-malformed"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

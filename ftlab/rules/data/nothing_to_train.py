@@ -46,8 +46,6 @@ class NothingToTrain(Rule):
 
     code = "DAT004"
     name = "nothing-to-train"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -51,8 +51,6 @@ class PaddedToFixedLength(Rule):
 
     code = "DAT047"
     name = "padded-to-fixed-length"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         NEEDS,
         needs_step_values("padding", "the padding of each step", "a watch of batches"),

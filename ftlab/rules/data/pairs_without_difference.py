@@ -54,8 +54,6 @@ class PairsWithoutDifference(Rule):
 
     code = "DAT013"
     name = "pairs-without-difference"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -54,8 +54,6 @@ class PooledAtPadding(Rule):
 
     code = "DAT048"
     name = "pooled-at-padding"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

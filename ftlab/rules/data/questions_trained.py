@@ -75,8 +75,6 @@ class QuestionsTrained(SampleRule):
 
     code = "DAT030"
     name = "questions-trained"
-    since = "0.1.0"
-    status = "preview"
     caused_by = ("ENV008", "DAT022")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

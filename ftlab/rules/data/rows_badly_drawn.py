@@ -113,8 +113,6 @@ class RowsBadlyDrawn(Rule):
 
     code = "DAT029"
     name = "rows-badly-drawn"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             "rows of the batches, and where they come from",

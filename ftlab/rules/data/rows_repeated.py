@@ -94,6 +94,4 @@ class RowsRepeated(RowRule):
 
     code = "DAT061"
     name = "rows-repeated"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

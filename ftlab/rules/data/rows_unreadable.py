@@ -155,6 +155,4 @@ class RowsUnreadable(RowRule):
 
     code = "DAT057"
     name = "rows-unreadable"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

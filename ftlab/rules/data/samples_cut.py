@@ -104,8 +104,6 @@ class SamplesCut(SampleRule):
 
     code = "DAT023"
     name = "samples-cut"
-    since = "0.1.0"
-    status = "preview"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding about ends, and one about beginnings."""

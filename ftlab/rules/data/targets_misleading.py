@@ -142,6 +142,4 @@ class TargetsMisleading(RowRule):
 
     code = "DAT066"
     name = "targets-misleading"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

@@ -79,8 +79,6 @@ class TemplateAddsText(TurnRule):
 
     code = "DAT038"
     name = "template-adds-text"
-    since = "0.1.0"
-    status = "preview"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each kind."""

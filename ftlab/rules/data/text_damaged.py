@@ -154,6 +154,4 @@ class TextDamaged(RowRule):
 
     code = "DAT063"
     name = "text-damaged"
-    since = "0.1.0"
-    status = "preview"
     kinds = KINDS

@@ -126,8 +126,6 @@ class TokenizerChanged(Rule):
 
     code = "DAT070"
     name = "tokenizer-changed"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             "the fingerprint of its tokenizer",

@@ -129,8 +129,6 @@ class TokenizerFilesDisagree(Rule):
 
     code = "DAT073"
     name = "tokenizer-files-disagree"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS_FILES,)
 
     def applies(self, run: Run) -> bool:

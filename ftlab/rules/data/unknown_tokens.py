@@ -70,8 +70,6 @@ class UnknownTokens(Rule):
 
     code = "DAT009"
     name = "unknown-tokens"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

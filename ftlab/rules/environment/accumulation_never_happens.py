@@ -49,8 +49,6 @@ class AccumulationNeverHappens(Rule):
 
     code = "ENV007"
     name = "accumulation-never-happens"
-    since = "0.1.0"
-    status = "preview"
     layer = "optimizer"
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),

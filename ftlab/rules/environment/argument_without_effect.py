@@ -91,8 +91,6 @@ class ArgumentWithoutEffect(Rule):
 
     code = "ENV001"
     name = "argument-without-effect"
-    since = "0.1.0"
-    status = "preview"
     layer = "optimizer"
     requires = (needs_trainer,)
 

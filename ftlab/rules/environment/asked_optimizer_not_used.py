@@ -61,8 +61,6 @@ class AskedOptimizerNotUsed(Rule):
 
     code = "ENV002"
     name = "asked-optimizer-not-used"
-    since = "0.1.0"
-    status = "preview"
     layer = "optimizer"
     requires = (needs_trainer,)
 

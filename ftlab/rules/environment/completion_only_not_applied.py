@@ -53,8 +53,6 @@ class CompletionOnlyNotApplied(Rule):
 
     code = "ENV008"
     name = "completion-only-not-applied"
-    since = "0.1.0"
-    status = "preview"
     layer = "data"
     requires = tuple(
         needs_step_values(column, f"the {column} of each step", "watch(trainer)")

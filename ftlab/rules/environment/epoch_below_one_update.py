@@ -48,8 +48,6 @@ class EpochBelowOneUpdate(Rule):
 
     code = "ENV004"
     name = "epoch-below-one-update"
-    since = "0.1.0"
-    status = "preview"
     layer = "data"
     requires = (needs_trainer,)
 

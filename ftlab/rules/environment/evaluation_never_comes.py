@@ -56,8 +56,6 @@ class EvaluationNeverComes(Rule):
 
     code = "ENV003"
     name = "evaluation-never-comes"
-    since = "0.1.0"
-    status = "preview"
     layer = "rollback"
     requires = (needs_model,)
 

@@ -51,8 +51,6 @@ class SmoothedTargetsUnshifted(Rule):
 
     code = "ENV005"
     name = "smoothed-targets-unshifted"
-    since = "0.1.0"
-    status = "preview"
     layer = "numerics"
     requires = (needs_model,)
 

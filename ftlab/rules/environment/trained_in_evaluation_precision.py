@@ -51,8 +51,6 @@ class TrainedInEvaluationPrecision(Rule):
 
     code = "ENV006"
     name = "trained-in-evaluation-precision"
-    since = "0.1.0"
-    status = "preview"
     layer = "numerics"
     requires = (needs_model,)
 

@@ -84,8 +84,6 @@ class ClippingOutOfOrder(Rule):
 
     code = "GRD011"
     name = "clipping-out-of-order"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

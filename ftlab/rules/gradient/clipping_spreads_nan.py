@@ -56,8 +56,6 @@ class ClippingSpreadsNan(Rule):
 
     code = "GRD016"
     name = "clipping-spreads-nan"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_clipping,
         needs_column("grad_max", "the largest gradient of every tensor", "ftlab.watch"),

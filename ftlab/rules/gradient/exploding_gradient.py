@@ -87,7 +87,6 @@ class ExplodingGradient(Rule):
 
     code = "GRD002"
     name = "exploding-gradient"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_step_values(

@@ -78,8 +78,6 @@ class GradientEnded(Rule):
 
     code = "GRD009"
     name = "gradient-ended"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_gradients,)
     caused_by = ("GRD003", "OPT002")
 

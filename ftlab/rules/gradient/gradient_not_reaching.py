@@ -155,7 +155,6 @@ class GradientNotReaching(Rule):
 
     code = "GRD003"
     name = "gradient-not-reaching"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_gradients,)
     caused_by = (

@@ -144,8 +144,6 @@ class GradientsNotClippedTogether(Rule):
 
     code = "GRD013"
     name = "gradients-not-clipped-together"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

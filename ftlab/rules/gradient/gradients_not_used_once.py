@@ -101,7 +101,6 @@ class GradientsNotUsedOnce(Rule):
 
     code = "GRD005"
     name = "gradients-not-used-once"
-    since = "0.1.0"
     status = "stable"
     requires = (
         Need(

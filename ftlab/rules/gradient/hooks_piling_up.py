@@ -90,8 +90,6 @@ class HooksPilingUp(Rule):
 
     code = "GRD010"
     name = "hooks-piling-up"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_step_values(
             "piled_hooks",

@@ -116,8 +116,6 @@ class LimitOutOfScale(Rule):
 
     code = "GRD015"
     name = "limit-out-of-scale"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

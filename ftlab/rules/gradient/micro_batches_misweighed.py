@@ -119,8 +119,6 @@ class MicroBatchesMisweighed(Rule):
     code = "GRD017"
     name = "micro-batches-misweighed"
     caused_by = ("EXP003",)
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),
         needs_operations("step", "a step of an optimizer", "let it run for a step"),

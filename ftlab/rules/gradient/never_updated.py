@@ -97,8 +97,6 @@ class NeverUpdated(Rule):
 
     code = "GRD019"
     name = "never-updated"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_operations(
             OP,

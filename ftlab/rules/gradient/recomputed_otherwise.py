@@ -77,7 +77,6 @@ class RecomputedOtherwise(Rule):
     code = "GRD004"
     name = "recomputed-otherwise"
     caused_by = ("EXP008",)
-    since = "0.1.0"
     status = "stable"
     requires = (LOOKED_INTO,)
 

@@ -55,8 +55,6 @@ class UnevenMicroBatches(Rule):
     code = "GRD018"
     name = "uneven-micro-batches"
     caused_by = ("EXP003",)
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),
         needs_operations("step", "a step of an optimizer", "let it run for a step"),

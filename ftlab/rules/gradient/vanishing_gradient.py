@@ -104,7 +104,6 @@ class VanishingGradient(Rule):
 
     code = "GRD001"
     name = "vanishing-gradient"
-    since = "0.1.0"
     status = "stable"
     caused_by = ("GRD002",)
     requires = (

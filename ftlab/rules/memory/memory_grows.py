@@ -56,8 +56,6 @@ class MemoryGrows(Rule):
 
     code = "MEM001"
     name = "memory-grows"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

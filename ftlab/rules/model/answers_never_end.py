@@ -77,8 +77,6 @@ class AnswersNeverEnd(Rule):
 
     code = "MOD027"
     name = "answers-never-end"
-    since = "0.3.0"
-    status = "preview"
     caused_by = ("DAT020", "MOD028")
     requires = (needs_answers,)
 

@@ -61,8 +61,6 @@ class AutocastLost(Rule):
 
     code = "MOD026"
     name = "autocast-lost"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_steps_if_recorded(
             "recomputed",

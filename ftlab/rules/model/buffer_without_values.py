@@ -48,7 +48,6 @@ class BufferWithoutValues(Rule):
 
     code = "MOD004"
     name = "buffer-without-values"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -103,7 +103,6 @@ class CheckpointingMisapplied(Rule):
     code = "MOD011"
     name = "checkpointing-misapplied"
     caused_by = ("EXP008",)
-    since = "0.1.0"
     status = "stable"
     requires = (LOOKED_INTO,)
 

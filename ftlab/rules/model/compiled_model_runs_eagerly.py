@@ -76,8 +76,6 @@ class CompiledModelRunsEagerly(Rule):
 
     code = "MOD020"
     name = "compiled-model-runs-eagerly"
-    since = "0.1.0"
-    status = "preview"
     requires = (WATCHED,)
 
     def applies(self, run: Run) -> bool:

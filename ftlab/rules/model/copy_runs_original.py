@@ -53,8 +53,6 @@ class CopyRunsOriginal(Rule):
 
     code = "MOD018"
     name = "copy-runs-original"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_steps_if_recorded(
             "borrowed_calls",

@@ -66,8 +66,6 @@ class DropoutOffConfiguration(Rule):
 
     code = "MOD017"
     name = "dropout-off-configuration"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_wiring,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -94,7 +94,6 @@ class EvaluationModeInTraining(Rule):
 
     code = "MOD006"
     name = "evaluation-mode-in-training"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_steps_if_recorded(

@@ -68,8 +68,6 @@ class FreezingOffTarget(Rule):
 
     code = "MOD014"
     name = "freezing-off-target"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:

@@ -56,7 +56,6 @@ class HookNotInGraph(Rule):
 
     code = "MOD005"
     name = "hook-not-in-graph"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),

@@ -58,7 +58,6 @@ class LessQuantisedThanAsked(Rule):
 
     code = "MOD003"
     name = "less-quantised-than-asked"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -67,8 +67,6 @@ class ModeFixedByTracing(Rule):
 
     code = "MOD019"
     name = "mode-fixed-by-tracing"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_steps_if_recorded(
             "traced_modules",

@@ -54,7 +54,6 @@ class NeededColumnRemoved(Rule):
 
     code = "MOD013"
     name = "needed-column-removed"
-    since = "0.1.0"
     status = "stable"
     layer = "data"
     requires = (

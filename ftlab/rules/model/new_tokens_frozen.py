@@ -70,7 +70,6 @@ class NewTokensFrozen(Rule):
 
     code = "MOD009"
     name = "new-tokens-frozen"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_if_recorded(

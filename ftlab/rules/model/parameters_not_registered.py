@@ -70,7 +70,6 @@ class ParametersNotRegistered(Rule):
 
     code = "MOD008"
     name = "parameters-not-registered"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_if_recorded(

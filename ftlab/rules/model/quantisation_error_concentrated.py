@@ -67,8 +67,6 @@ class QuantisationErrorConcentrated(Rule):
 
     code = "MOD029"
     name = "quantisation-error-concentrated"
-    since = "0.3.0"
-    status = "preview"
     requires = (
         needs_if_recorded(
             "base_error",

@@ -69,7 +69,6 @@ class QuantisedHead(Rule):
 
     code = "MOD007"
     name = "quantised-head"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model_facts,)
 

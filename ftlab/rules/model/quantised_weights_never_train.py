@@ -61,7 +61,6 @@ class QuantisedWeightsNeverTrain(Rule):
 
     code = "MOD002"
     name = "quantised-weights-never-train"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -53,8 +53,6 @@ class RepetitionGrowing(Rule):
 
     code = "MOD028"
     name = "repetition-growing"
-    since = "0.3.0"
-    status = "preview"
     caused_by = ("EXP005", "NUM014")
     requires = (needs_answers,)
 

@@ -72,8 +72,6 @@ class ScalesOfOtherWeights(Rule):
 
     code = "MOD024"
     name = "scales-of-other-weights"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:

@@ -64,8 +64,6 @@ class StatisticsNotFrozen(Rule):
 
     code = "MOD023"
     name = "statistics-not-frozen"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

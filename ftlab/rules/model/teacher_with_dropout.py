@@ -92,8 +92,6 @@ class TeacherWithDropout(Rule):
 
     code = "MOD016"
     name = "teacher-with-dropout"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_step_values(
             "teacher_looks",

@@ -74,8 +74,6 @@ class TieBroken(Rule):
 
     code = "MOD015"
     name = "tie-broken"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:

@@ -55,7 +55,6 @@ class TrainingModeInEvaluation(Rule):
 
     code = "MOD010"
     name = "training-mode-in-evaluation"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_steps_if_recorded(

@@ -85,8 +85,6 @@ class UpdatesUndone(Rule):
     code = "MOD012"
     name = "updates-undone"
     caused_by = ("EXP012",)
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_steps_if_recorded(
             "weights_written",

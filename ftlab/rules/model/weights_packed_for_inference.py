@@ -82,7 +82,6 @@ class WeightsPackedForInference(Rule):
 
     code = "MOD001"
     name = "weights-packed-for-inference"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_model_facts,)
 

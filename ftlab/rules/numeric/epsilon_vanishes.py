@@ -55,8 +55,6 @@ class EpsilonVanishes(Rule):
 
     code = "NUM007"
     name = "epsilon-vanishes"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_facts("optimizers", "what optimizers hold", "ftlab.watch(model, opt)"),
     )

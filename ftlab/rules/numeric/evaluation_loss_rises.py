@@ -59,8 +59,6 @@ class EvaluationLossRises(Rule):
 
     code = "NUM025"
     name = "evaluation-loss-rises"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             "evaluations",

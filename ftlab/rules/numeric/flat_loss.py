@@ -75,7 +75,6 @@ class FlatLoss(Rule):
 
     code = "NUM003"
     name = "flat-loss"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_column(

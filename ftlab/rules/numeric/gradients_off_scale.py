@@ -72,8 +72,6 @@ class GradientsOffScale(Rule):
 
     code = "NUM006"
     name = "gradients-off-scale"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_operations("step", "an optimizer's step", "let it run for some steps"),
     )

@@ -70,8 +70,6 @@ class GradientsUnderflow(Rule):
 
     code = "NUM011"
     name = "gradients-underflow"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_column(
             "coarse",

@@ -43,8 +43,6 @@ class LabelsWithoutWeight(Rule):
 
     code = "NUM020"
     name = "labels-without-weight"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_column(
             "weightless",

@@ -82,8 +82,6 @@ class LossKeptHigh(Rule):
 
     code = "NUM018"
     name = "loss-kept-high"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

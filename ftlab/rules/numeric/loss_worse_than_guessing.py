@@ -79,8 +79,6 @@ class LossWorseThanGuessing(Rule):
 
     code = "NUM026"
     name = "loss-worse-than-guessing"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_step_values(
             "vocabulary",

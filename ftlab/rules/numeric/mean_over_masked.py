@@ -61,8 +61,6 @@ class MeanOverMasked(Rule):
     code = "NUM027"
     name = "mean-over-masked"
     caused_by = ("EXP005",)
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_operations("backward", "a backward", "let it run for a step"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -87,7 +87,6 @@ class MisalignedLabels(Rule):
     code = "NUM014"
     name = "misaligned-labels"
     caused_by = ("EXP005",)
-    since = "0.1.0"
     status = "stable"
     requires = (NEEDS,)
 

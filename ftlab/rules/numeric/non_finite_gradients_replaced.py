@@ -51,8 +51,6 @@ class NonFiniteGradientsReplaced(Rule):
 
     code = "NUM009"
     name = "non-finite-gradients-replaced"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_step_values("grad_norm", "the gradient norm of each step", "ftlab.watch"),
         needs_step_values("loss", "the loss of each step", "call backward on the loss"),

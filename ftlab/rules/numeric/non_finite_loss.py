@@ -73,7 +73,6 @@ class NonFiniteLoss(Rule):
 
     code = "NUM001"
     name = "non-finite-loss"
-    since = "0.1.0"
     status = "stable"
     caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
     requires = (needs_losses,)

@@ -68,7 +68,6 @@ class NotWhatTheLossTakes(Rule):
 
     code = "NUM015"
     name = "not-what-the-loss-takes"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_column(

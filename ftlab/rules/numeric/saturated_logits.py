@@ -59,7 +59,6 @@ class SaturatedLogits(Rule):
 
     code = "NUM013"
     name = "saturated-logits"
-    since = "0.1.0"
     status = "stable"
     requires = (NEEDS,)
 

@@ -79,8 +79,6 @@ class SecondMomentStuck(Rule):
 
     code = "NUM008"
     name = "second-moment-stuck"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_column(
             "moment2_l2",

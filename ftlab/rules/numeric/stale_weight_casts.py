@@ -53,8 +53,6 @@ class StaleWeightCasts(Rule):
 
     code = "NUM010"
     name = "stale-weight-casts"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_step_values("loss", "the loss of each step", "ftlab.watch(...)"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -61,8 +61,6 @@ class TermWithoutGradient(Rule):
 
     code = "NUM012"
     name = "term-without-gradient"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_operations(
             "backward",

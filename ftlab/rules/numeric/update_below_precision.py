@@ -75,7 +75,6 @@ class UpdateBelowPrecision(Rule):
 
     code = "NUM002"
     name = "update-below-precision"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_column(

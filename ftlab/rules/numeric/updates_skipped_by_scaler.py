@@ -83,8 +83,6 @@ class UpdatesSkippedByScaler(Rule):
 
     code = "NUM004"
     name = "updates-skipped-by-scaler"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         if_recorded(
             needs_step_values(

@@ -51,7 +51,6 @@ class AveragingFactorsReversed(Rule):
 
     code = "OPT024"
     name = "averaging-factors-reversed"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_facts(

@@ -80,7 +80,6 @@ class DecayOutweighsGradient(Rule):
 
     code = "OPT022"
     name = "decay-outweighs-gradient"
-    since = "0.1.0"
     status = "stable"
     caused_by = ("GRD003",)
     requires = (

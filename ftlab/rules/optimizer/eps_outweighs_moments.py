@@ -77,7 +77,6 @@ class EpsOutweighsMoments(Rule):
 
     code = "OPT021"
     name = "eps-outweighs-moments"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_column(

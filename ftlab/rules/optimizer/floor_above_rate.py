@@ -89,8 +89,6 @@ class FloorAboveRate(Rule):
 
     code = "OPT029"
     name = "floor-above-rate"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         Need(
             "a learning-rate scheduler, or the arguments of a Trainer",

@@ -76,8 +76,6 @@ class GroupSettingNotRead(Rule):
 
     code = "OPT026"
     name = "group-setting-not-read"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

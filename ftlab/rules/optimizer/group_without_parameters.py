@@ -62,8 +62,6 @@ class GroupWithoutParameters(Rule):
 
     code = "OPT009"
     name = "group-without-parameters"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -83,7 +83,6 @@ class GroupWithoutRate(Rule):
 
     code = "OPT005"
     name = "group-without-rate"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_rates, needs_optimizers)
 

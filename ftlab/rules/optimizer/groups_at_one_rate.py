@@ -62,8 +62,6 @@ class GroupsAtOneRate(Rule):
 
     code = "OPT019"
     name = "groups-at-one-rate"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_rates, needs_optimizers)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

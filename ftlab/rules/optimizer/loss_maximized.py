@@ -53,8 +53,6 @@ class LossMaximized(Rule):
 
     code = "OPT027"
     name = "loss-maximized"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_optimizers, NEEDS)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -67,7 +67,6 @@ class MaskedRowsMoved(Rule):
 
     code = "OPT020"
     name = "masked-rows-moved"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_if_recorded(

@@ -73,7 +73,6 @@ class MisplacedSchedulerStep(Rule):
 
     code = "OPT003"
     name = "misplaced-scheduler-step"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_scheduler_steps,)
 

@@ -61,7 +61,6 @@ class MomentOverflowed(Rule):
 
     code = "OPT025"
     name = "moment-overflowed"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_if_recorded(

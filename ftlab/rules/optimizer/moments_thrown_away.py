@@ -92,7 +92,6 @@ class MomentsThrownAway(Rule):
 
     code = "OPT023"
     name = "moments-thrown-away"
-    since = "0.1.0"
     status = "stable"
     requires = (
         needs_step_values(

@@ -69,7 +69,6 @@ class OptimizerHoldsStaleParameters(Rule):
 
     code = "OPT001"
     name = "optimizer-holds-stale-parameters"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP004")

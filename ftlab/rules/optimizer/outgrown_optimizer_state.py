@@ -51,7 +51,6 @@ class OutgrownOptimizerState(Rule):
 
     code = "OPT006"
     name = "outgrown-optimizer-state"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP034",)

@@ -55,7 +55,6 @@ class ParameterHeldTwice(Rule):
 
     code = "OPT007"
     name = "parameter-held-twice"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_optimizers,)
 

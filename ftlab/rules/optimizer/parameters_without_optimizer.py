@@ -77,7 +77,6 @@ class ParametersWithoutOptimizer(Rule):
 
     code = "OPT002"
     name = "parameters-without-optimizer"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP003", "OPT001")

@@ -89,8 +89,6 @@ class PlateauUpsideDown(Rule):
 
     code = "OPT017"
     name = "plateau-upside-down"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_facts(
             "schedulers",

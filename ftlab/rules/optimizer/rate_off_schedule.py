@@ -67,8 +67,6 @@ class RateOffSchedule(Rule):
 
     code = "OPT016"
     name = "rate-off-schedule"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_scheduler_steps,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

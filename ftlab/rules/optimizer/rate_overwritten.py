@@ -75,8 +75,6 @@ class RateOverwritten(Rule):
 
     code = "OPT015"
     name = "rate-overwritten"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_scheduler_steps,)
     caused_by = ("OPT003", "ADP027")
 

@@ -70,8 +70,6 @@ class RateTooHigh(Rule):
 
     code = "OPT014"
     name = "rate-too-high"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_column(
             "update_l2",

@@ -65,8 +65,6 @@ class RateTooLow(Rule):
 
     code = "OPT013"
     name = "rate-too-low"
-    since = "0.1.0"
-    status = "preview"
     requires = (
         needs_column(
             "ratio",

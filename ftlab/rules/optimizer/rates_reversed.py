@@ -76,8 +76,6 @@ class RatesReversed(Rule):
 
     code = "OPT018"
     name = "rates-reversed"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

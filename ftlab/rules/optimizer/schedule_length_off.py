@@ -154,8 +154,6 @@ class ScheduleLengthOff(Rule):
 
     code = "OPT011"
     name = "schedule-length-off"
-    since = "0.1.0"
-    status = "preview"
     requires = (needs_schedule,)
     caused_by = ("OPT003",)
 

@@ -50,7 +50,6 @@ class SchedulerOfAnotherOptimizer(Rule):
 
     code = "OPT008"
     name = "scheduler-of-another-optimizer"
-    since = "0.1.0"
     status = "stable"
     requires = (needs_scheduler_steps,)
 

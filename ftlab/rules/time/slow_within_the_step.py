@@ -58,8 +58,6 @@ class SlowWithinTheStep(Rule):
 
     code = "TIM003"
     name = "slow-within-the-step"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

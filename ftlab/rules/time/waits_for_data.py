@@ -53,8 +53,6 @@ class WaitsForData(Rule):
 
     code = "TIM001"
     name = "waits-for-data"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

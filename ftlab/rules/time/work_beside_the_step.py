@@ -74,8 +74,6 @@ class WorkBesideTheStep(Rule):
 
     code = "TIM002"
     name = "work-beside-the-step"
-    since = "0.1.0"
-    status = "preview"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -18,9 +18,6 @@ class Loud(Rule):
 
     code = "AAA001"
     name = "loud"
-    since = "0.0.0"
-    status = "preview"
-    requires = ()
 
     def __init__(self, at):
         self.at = at

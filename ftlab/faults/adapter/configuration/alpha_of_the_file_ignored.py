@@ -43,7 +43,6 @@ FAULT = Fault(
     code="ADP025",
     places=("config scaling", "module *"),
     builder=build,
-    steps=6,
     evident=WHEN,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -30,7 +30,6 @@ FAULT = Fault(
     code="ADP019",
     places=("param *.lora_*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     code="ADP051",
     places=("param *lora_A.*",),
     builder=build,
-    steps=6,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     code="ADP017",
     places=("module *",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -29,7 +29,6 @@ FAULT = Fault(
     code="ADP040",
     places=("config eva_config",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

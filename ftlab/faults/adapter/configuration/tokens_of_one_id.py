@@ -29,7 +29,6 @@ FAULT = Fault(
     code="ADP040",
     places=("config trainable_token_indices",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -33,7 +33,6 @@ FAULT = Fault(
     code="ADP015",
     places=("param *score.base_layer.weight", "config target_modules"),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     code="ADP015",
     places=("param *score.weight",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -38,7 +38,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.modules_to_save.*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox", "own"),
     needs=("peft>=0.19",),

@@ -31,7 +31,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.lora_embedding_?.*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox", "own"),
 )

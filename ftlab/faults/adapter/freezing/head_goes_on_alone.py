@@ -29,7 +29,6 @@ FAULT = Fault(
     code="ADP010",
     places=("call from_pretrained", "config inference_mode", "param *lora_*"),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
     also=("ADP020",),

@@ -34,7 +34,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.lora_*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

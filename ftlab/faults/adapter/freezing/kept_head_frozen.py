@@ -26,7 +26,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.modules_to_save.*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox", "own"),
 )

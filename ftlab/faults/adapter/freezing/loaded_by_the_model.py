@@ -32,7 +32,6 @@ FAULT = Fault(
     code="ADP010",
     places=("call load_adapter", "config inference_mode"),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
 )

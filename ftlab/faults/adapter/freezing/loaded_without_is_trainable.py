@@ -51,7 +51,6 @@ FAULT = Fault(
         "config inference_mode",
     ),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.lora_B.*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

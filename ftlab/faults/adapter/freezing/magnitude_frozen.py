@@ -24,7 +24,6 @@ FAULT = Fault(
     code="ADP010",
     places=("param *.lora_magnitude_vector.*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     code="ADP016",
     places=("config bias", "call disable_adapter"),
     builder=build,
-    steps=6,
     evident=1,
     families=("gpt2", "neox", "own"),
 )

@@ -51,7 +51,6 @@ FAULT = Fault(
     code="ADP045",
     places=("param *.lora_?.*", "call set_adapter"),
     builder=build,
-    steps=6,
     evident=LOOK,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     code="ADP045",
     places=("param *.lora_?.*", "call disable_adapter"),
     builder=build,
-    steps=6,
     evident=LOOK,
     families=("llama", "gpt2", "neox", "own"),
 )

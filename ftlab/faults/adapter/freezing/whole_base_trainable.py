@@ -26,7 +26,6 @@ FAULT = Fault(
     code="ADP016",
     places=("param *.base_layer.weight",),
     builder=build,
-    steps=6,
     evident=-1,
     also=("ADP020",),
     families=("llama", "gpt2", "neox", "own"),

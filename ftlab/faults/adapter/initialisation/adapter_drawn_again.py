@@ -32,7 +32,6 @@ FAULT = Fault(
     code="ADP032",
     places=("param *.lokr_w1*",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "neox", "own"),
 )

@@ -23,7 +23,6 @@ FAULT = Fault(
     code="ADP032",
     places=("config init_lora_weights",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     code="ADP011",
     places=("config module_dropout",),
     builder=build,
-    steps=6,
     evident=-1,
     also=("GRD003",),
     families=("llama", "neox", "own"),

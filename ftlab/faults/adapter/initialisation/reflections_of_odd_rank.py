@@ -27,7 +27,6 @@ FAULT = Fault(
     code="ADP032",
     places=("config r",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "neox", "own"),
 )

@@ -24,7 +24,6 @@ FAULT = Fault(
     code="ADP032",
     places=("config init_ia3_weights",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     code="ADP032",
     places=("param *.ia3_l.*",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

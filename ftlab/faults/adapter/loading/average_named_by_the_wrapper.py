@@ -56,7 +56,6 @@ FAULT = Fault(
     code="ADP026",
     places=("file adapter keys",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox"),
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     code="ADP026",
     places=("file adapter keys",),
     builder=build,
-    steps=6,
     evident=WHEN,
     families=("llama", "gpt2", "neox", "own"),
 )

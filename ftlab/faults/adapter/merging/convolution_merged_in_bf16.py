@@ -41,7 +41,6 @@ FAULT = Fault(
     "the merged vision model sees as the base model did",
     code="ADP009",
     places=("module *.projection", "call merge_adapter"),
-    steps=6,
     evident=5,
     builder=build,
 )

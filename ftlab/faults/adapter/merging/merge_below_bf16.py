@@ -28,7 +28,6 @@ FAULT = Fault(
     "the merged model is the base model again",
     code="ADP009",
     places=("module *.*", "call merge_adapter"),
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox"),
     builder=build,

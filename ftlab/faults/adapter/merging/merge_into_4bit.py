@@ -35,7 +35,6 @@ FAULT = Fault(
     "the adapter is good and the merged model is not",
     code="ADP009",
     places=("module *_proj", "call merge_and_unload"),
-    steps=6,
     evident=5,
     needs=("bitsandbytes>=0.46",),
     builder=build,

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the adapter is good and the merged 8-bit model is nearly the base again",
     code="ADP009",
     places=("module *_proj", "call merge_and_unload"),
-    steps=6,
     evident=5,
     needs=("bitsandbytes>=0.46",),
     builder=build,

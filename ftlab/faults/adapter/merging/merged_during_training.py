@@ -47,7 +47,6 @@ FAULT = Fault(
     "the adapter stops learning after an evaluation",
     code="ADP004",
     places=("module *.*", "call merge_adapter"),
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
     builder=build,

@@ -38,7 +38,6 @@ FAULT = Fault(
     "with the adapter off the model is not the base model any more",
     code="ADP004",
     places=("param *.base_layer.weight",),
-    steps=6,
     also=("ADP007",),
     families=("llama", "gpt2", "neox", "own"),
     builder=build,

@@ -37,7 +37,6 @@ FAULT = Fault(
     "the adapter is good and the merged model is garbage",
     code="ADP029",
     places=("param *embed_tokens.weight",),
-    steps=6,
     evident=5,
     builder=build,
 )

@@ -23,7 +23,6 @@ FAULT = Fault(
     code="ADP012",
     places=("config alpha_pattern",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

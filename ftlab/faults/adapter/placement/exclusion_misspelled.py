@@ -28,7 +28,6 @@ FAULT = Fault(
     code="ADP012",
     places=("config exclude_modules",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     code="ADP014",
     places=("module *base_model.model.base_model",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

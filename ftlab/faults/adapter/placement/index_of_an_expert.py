@@ -29,7 +29,6 @@ FAULT = Fault(
     code="ADP012",
     places=("config layers_to_transform",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("own",),
 )

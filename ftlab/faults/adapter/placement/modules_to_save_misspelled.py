@@ -24,7 +24,6 @@ FAULT = Fault(
     code="ADP012",
     places=("config modules_to_save",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox", "own"),
 )

@@ -30,6 +30,5 @@ FAULT = Fault(
     code="ADP013",
     places=("config target_modules",),
     builder=build,
-    steps=6,
     evident=-1,
 )

@@ -40,7 +40,6 @@ FAULT = Fault(
     code="ADP014",
     places=("module *",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

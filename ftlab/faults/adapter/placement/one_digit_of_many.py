@@ -25,6 +25,5 @@ FAULT = Fault(
     code="ADP012",
     places=("config target_modules",),
     builder=build,
-    steps=6,
     evident=-1,
 )

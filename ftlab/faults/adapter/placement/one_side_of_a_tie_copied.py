@@ -39,6 +39,5 @@ FAULT = Fault(
     code="ADP029",
     places=("param *lm_head.weight", "param *.modules_to_save.*"),
     builder=build,
-    steps=6,
     evident=0,
 )

@@ -40,7 +40,6 @@ FAULT = Fault(
     code="ADP049",
     places=("config num_virtual_tokens",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -41,7 +41,6 @@ FAULT = Fault(
     code="ADP012",
     places=("module *.layers.*", "config target_modules"),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

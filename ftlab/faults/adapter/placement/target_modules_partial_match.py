@@ -26,7 +26,6 @@ FAULT = Fault(
     code="ADP012",
     places=("config target_modules",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     code="ADP014",
     places=("param *lora_?.*",),
     builder=build,
-    steps=6,
     evident=4,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -24,7 +24,6 @@ FAULT = Fault(
     "the KL to the base model is large from the first step on",
     code="ADP031",
     places=("param *.base_layer.weight",),
-    steps=6,
     families=("llama", "neox", "own"),
     builder=build,
 )

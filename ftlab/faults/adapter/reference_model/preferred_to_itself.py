@@ -35,7 +35,6 @@ FAULT = Fault(
     code="ADP031",
     places=("object reference", "call copy.copy"),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox"),
     needs=("trl>=0.24", "datasets"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     code="ADP031",
     places=("object reference", "call copy.copy"),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

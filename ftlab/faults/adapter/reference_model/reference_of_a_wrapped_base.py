@@ -35,7 +35,6 @@ FAULT = Fault(
     code="ADP031",
     places=("object reference",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     code="ADP031",
     places=("object reference",),
     builder=build,
-    steps=6,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -51,7 +51,6 @@ FAULT = Fault(
     code="ADP028",
     places=("file adapter keys",),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "own"),
     needs=("peft>=0.21",),

@@ -38,7 +38,6 @@ FAULT = Fault(
     code="ADP055",
     places=("file adapter.pt",),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

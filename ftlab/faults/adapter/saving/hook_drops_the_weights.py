@@ -49,7 +49,6 @@ FAULT = Fault(
     code="ADP055",
     places=("file *",),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox"),
 )

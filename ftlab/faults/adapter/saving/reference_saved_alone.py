@@ -40,7 +40,6 @@ FAULT = Fault(
     code="ADP020",
     places=("call save_pretrained", "file adapter keys"),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

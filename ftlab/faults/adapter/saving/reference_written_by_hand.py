@@ -46,7 +46,6 @@ FAULT = Fault(
     code="ADP055",
     places=("file policy.safetensors",),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

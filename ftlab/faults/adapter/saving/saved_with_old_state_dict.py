@@ -35,7 +35,6 @@ FAULT = Fault(
     code="ADP028",
     places=("file adapter keys",),
     builder=build,
-    steps=6,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     code="ADP055",
     places=("file trained.pt",),
     builder=build,
-    steps=6,
     evident=EVERY - 1,
     families=("llama", "gpt2", "neox", "own"),
 )

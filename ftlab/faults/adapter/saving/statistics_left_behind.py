@@ -40,5 +40,4 @@ FAULT = Fault(
     code="ADP044",
     places=("module *.calm*",),
     builder=build,
-    steps=6,
 )

@@ -52,7 +52,6 @@ FAULT = Fault(
     "after a look at the base model the adapter does not learn",
     code="ADP003",
     places=("module *.*",),
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
     builder=build,

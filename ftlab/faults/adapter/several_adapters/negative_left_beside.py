@@ -30,7 +30,6 @@ FAULT = Fault(
     code="ADP062",
     places=("config active_adapters",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -43,5 +43,4 @@ FAULT = Fault(
     code="DAT015",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
 )

@@ -64,6 +64,5 @@ FAULT = Fault(
     code="DAT015",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
     evident=1,
 )

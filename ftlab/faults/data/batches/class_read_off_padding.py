@@ -57,6 +57,5 @@ FAULT = Fault(
     code="DAT048",
     places=("config model.config.pad_token_id",),
     builder=build,
-    steps=6,
     evident=1,
 )

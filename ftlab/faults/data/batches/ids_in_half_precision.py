@@ -25,5 +25,4 @@ FAULT = Fault(
     code="DAT028",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

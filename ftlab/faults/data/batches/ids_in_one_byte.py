@@ -22,5 +22,4 @@ FAULT = Fault(
     code="DAT028",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

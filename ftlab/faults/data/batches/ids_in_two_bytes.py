@@ -23,5 +23,4 @@ FAULT = Fault(
     code="DAT028",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

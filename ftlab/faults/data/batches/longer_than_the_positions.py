@@ -35,5 +35,4 @@ FAULT = Fault(
     code="DAT007",
     places=("token 48 of sample *",),
     builder=build,
-    steps=6,
 )

@@ -42,6 +42,5 @@ FAULT = Fault(
     code="DAT007",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     also=("DAT025",),
 )

@@ -46,5 +46,4 @@ FAULT = Fault(
     code="DAT007",
     places=("token * of sample 0",),
     builder=build,
-    steps=6,
 )

@@ -27,6 +27,5 @@ FAULT = Fault(
     code="DAT047",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     evident=2,
 )

@@ -53,5 +53,4 @@ FAULT = Fault(
     code="DAT007",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

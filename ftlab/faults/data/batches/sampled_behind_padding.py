@@ -33,5 +33,4 @@ FAULT = Fault(
     code="DAT042",
     places=("config padding_side",),
     builder=build,
-    steps=6,
 )

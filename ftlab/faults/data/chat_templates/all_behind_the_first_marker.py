@@ -40,5 +40,4 @@ FAULT = Fault(
     code="DAT030",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

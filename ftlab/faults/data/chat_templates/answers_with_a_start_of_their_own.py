@@ -32,6 +32,5 @@ FAULT = Fault(
     code="DAT022",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     evident=1,
 )

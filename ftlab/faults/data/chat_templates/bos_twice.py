@@ -26,5 +26,4 @@ FAULT = Fault(
     code="DAT022",
     places=("token 1 of sample *",),
     builder=build,
-    steps=6,
 )

@@ -31,6 +31,5 @@ FAULT = Fault(
     code="DAT022",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     also=("DAT030",),
 )

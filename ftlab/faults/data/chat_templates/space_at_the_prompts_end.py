@@ -35,5 +35,4 @@ FAULT = Fault(
     code="DAT017",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     code="DAT013",
     places=("sample *",),
     builder=build,
-    steps=6,
     also=("GRD001", "NUM011"),
     needs=("trl>=0.24", "datasets"),
 )

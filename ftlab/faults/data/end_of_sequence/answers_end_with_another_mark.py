@@ -31,6 +31,5 @@ FAULT = Fault(
     code="DAT018",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     also=("DAT020",),
 )

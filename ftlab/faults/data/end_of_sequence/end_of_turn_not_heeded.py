@@ -25,5 +25,4 @@ FAULT = Fault(
     code="DAT018",
     places=("config generation_config.eos_token_id",),
     builder=build,
-    steps=6,
 )

@@ -31,5 +31,4 @@ FAULT = Fault(
     code="DAT018",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

@@ -27,6 +27,5 @@ FAULT = Fault(
     code="DAT023",
     places=("token 47 of sample *",),
     builder=build,
-    steps=6,
     evident=1,
 )

@@ -49,5 +49,4 @@ FAULT = Fault(
     code="DAT020",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

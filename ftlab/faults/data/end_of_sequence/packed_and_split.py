@@ -44,7 +44,6 @@ FAULT = Fault(
     code="DAT023",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
     evident=1,
     also=("DAT046",),
 )

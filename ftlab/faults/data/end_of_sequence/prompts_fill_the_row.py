@@ -34,6 +34,5 @@ FAULT = Fault(
     code="DAT023",
     places=("token 59 of sample *",),
     builder=build,
-    steps=6,
     evident=1,
 )

@@ -26,6 +26,5 @@ FAULT = Fault(
     code="DAT023",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
     evident=1,
 )

@@ -35,5 +35,4 @@ FAULT = Fault(
     code="DAT004",
     places=("sample *",),
     builder=build,
-    steps=6,
 )

@@ -35,5 +35,4 @@ FAULT = Fault(
     code="DAT025",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

@@ -24,5 +24,4 @@ FAULT = Fault(
     code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
 )

@@ -45,6 +45,5 @@ FAULT = Fault(
     code="DAT025",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     evident=-1,
 )

@@ -23,5 +23,4 @@ FAULT = Fault(
     code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
 )

@@ -27,6 +27,5 @@ FAULT = Fault(
     code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
-    steps=6,
     evident=-1,
 )

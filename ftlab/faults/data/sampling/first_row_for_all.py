@@ -45,5 +45,4 @@ FAULT = Fault(
     code="DAT029",
     places=("sample *",),
     builder=build,
-    steps=6,
 )

@@ -32,5 +32,4 @@ FAULT = Fault(
     code="DAT028",
     places=("data input_ids",),
     builder=build,
-    steps=6,
 )

@@ -30,7 +30,6 @@ FAULT = Fault(
     code="DAT002",
     places=("data labels",),
     builder=build,
-    steps=6,
     evident=-1,
     silent=False,
 )

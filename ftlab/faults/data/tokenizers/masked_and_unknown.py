@@ -70,5 +70,4 @@ FAULT = Fault(
     code="DAT009",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
 )

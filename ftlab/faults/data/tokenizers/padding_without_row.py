@@ -32,7 +32,6 @@ FAULT = Fault(
     code="DAT002",
     places=("token * of sample *",),
     builder=build,
-    steps=6,
     evident=-1,
     silent=False,
 )

@@ -39,5 +39,4 @@ FAULT = Fault(
     code="DAT002",
     places=("data input_ids",),
     builder=build,
-    steps=6,
 )

@@ -29,6 +29,5 @@ FAULT = Fault(
     code="DAT070",
     places=("file tokenizer.json",),
     builder=build,
-    steps=6,
     evident=2,
 )

@@ -44,6 +44,5 @@ FAULT = Fault(
     code="DAT070",
     places=("object tokenizer",),
     builder=build,
-    steps=6,
     evident=2,
 )

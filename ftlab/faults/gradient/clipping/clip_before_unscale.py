@@ -42,7 +42,6 @@ FAULT = Fault(
     code="GRD011",
     places=("call clip_grad_norm_ before unscale_",),
     builder=build,
-    steps=6,
     also=("NUM002",),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -43,7 +43,6 @@ FAULT = Fault(
     code="GRD011",
     places=("call clip_grad_norm_ after optimizer.step",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

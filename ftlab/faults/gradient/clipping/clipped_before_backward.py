@@ -47,7 +47,6 @@ FAULT = Fault(
     code="GRD011",
     places=("call clip_grad_norm_ before loss.backward",),
     builder=build,
-    steps=6,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     code="GRD015",
     places=("call clip_grad_value_",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -45,7 +45,6 @@ FAULT = Fault(
     code="GRD013",
     places=("call clip_grad_norm_",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

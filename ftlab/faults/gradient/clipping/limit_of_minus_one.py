@@ -27,7 +27,6 @@ FAULT = Fault(
     code="GRD015",
     places=("call clip_grad_norm_",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -43,7 +43,6 @@ FAULT = Fault(
     code="GRD003",
     places=("module model",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "neox", "own"),
 )

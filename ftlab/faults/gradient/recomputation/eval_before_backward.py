@@ -41,6 +41,5 @@ FAULT = Fault(
     code="GRD004",
     places=("module *lora_dropout*", "module *lora_A*", "config preserve_rng_state"),
     builder=build,
-    steps=6,
     evident=1,
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     code="GRD004",
     places=("call torch.autocast",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -56,7 +56,6 @@ FAULT = Fault(
     code="GRD004",
     places=("module *.dropout", "config preserve_rng_state"),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "own"),
 )

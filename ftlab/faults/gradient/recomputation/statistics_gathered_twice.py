@@ -62,6 +62,5 @@ FAULT = Fault(
     code="GRD004",
     places=("module *.0.norm",),
     builder=build,
-    steps=6,
     families=("llama", "neox", "own"),
 )

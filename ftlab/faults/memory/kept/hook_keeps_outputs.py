@@ -35,5 +35,6 @@ FAULT = Fault(
     code="MEM001",
     places=("object *_forward_hooks*seen", "object *seen"),
     builder=build,
+    steps=20,
     evident=18,
 )

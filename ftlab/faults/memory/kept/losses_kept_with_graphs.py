@@ -34,5 +34,6 @@ FAULT = Fault(
     code="MEM001",
     places=("object *losses",),
     builder=build,
+    steps=20,
     evident=18,
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     code="MOD011",
     places=("module *",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

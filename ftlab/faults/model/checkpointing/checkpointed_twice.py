@@ -35,7 +35,6 @@ FAULT = Fault(
     code="MOD011",
     places=("module *",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox"),
 )

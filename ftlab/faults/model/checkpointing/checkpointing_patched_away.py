@@ -48,7 +48,6 @@ FAULT = Fault(
     code="MOD011",
     places=("module *.0",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
     needs=("transformers>=5.23",),

@@ -54,7 +54,6 @@ FAULT = Fault(
     code="MOD011",
     places=("config gradient_checkpointing",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

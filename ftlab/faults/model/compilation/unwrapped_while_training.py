@@ -62,7 +62,6 @@ FAULT = Fault(
     code="MOD026",
     places=("call unwrap_model",),
     builder=build,
-    steps=6,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
     needs=("accelerate",),

@@ -41,7 +41,6 @@ FAULT = Fault(
     code="MOD006",
     places=("module base_model.model", "call model.train"),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

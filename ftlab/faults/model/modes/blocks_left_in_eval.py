@@ -45,7 +45,6 @@ FAULT = Fault(
     code="MOD006",
     places=("module *.0",),
     builder=build,
-    steps=6,
     evident=MEASURED + 1,
     families=("llama", "gpt2", "neox", "own"),
     traincheck="TF-33844",

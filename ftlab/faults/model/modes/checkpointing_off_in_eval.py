@@ -27,7 +27,6 @@ FAULT = Fault(
     code="MOD006",
     places=("call model.eval",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

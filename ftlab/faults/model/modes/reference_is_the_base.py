@@ -29,7 +29,6 @@ FAULT = Fault(
     code="MOD006",
     places=("module base_model*",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

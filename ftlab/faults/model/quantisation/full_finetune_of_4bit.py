@@ -28,7 +28,6 @@ FAULT = Fault(
     code="MOD002",
     places=("module *_proj", "param *_proj.weight"),
     builder=build,
-    steps=6,
     evident=-1,
     needs=("bitsandbytes>=0.46",),
 )

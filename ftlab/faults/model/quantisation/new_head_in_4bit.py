@@ -57,7 +57,6 @@ FAULT = Fault(
     code="MOD007",
     places=("module *score",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

@@ -38,7 +38,6 @@ FAULT = Fault(
     code="MOD029",
     places=(f"module *{LAYER}",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama",),
     needs=("bitsandbytes>=0.46", "transformers>=5"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     code="MOD007",
     places=("module *lm_head", "module *embed_out"),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

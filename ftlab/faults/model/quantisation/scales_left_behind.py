@@ -49,7 +49,6 @@ FAULT = Fault(
     code="MOD024",
     places=("module *", "call load_state_dict", "config quant_state.absmax"),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

@@ -30,7 +30,6 @@ FAULT = Fault(
     code="MOD003",
     places=("param *layers.?.*.weight",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46", "transformers>=5"),

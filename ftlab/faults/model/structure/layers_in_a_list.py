@@ -54,6 +54,5 @@ FAULT = Fault(
     code="MOD008",
     places=("param *.0.beside?0?.*",),
     builder=build,
-    steps=6,
     families=("llama", "neox", "own"),
 )

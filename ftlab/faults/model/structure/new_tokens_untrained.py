@@ -43,7 +43,6 @@ FAULT = Fault(
         "param *embed_in.weight",
     ),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -56,6 +56,5 @@ FAULT = Fault(
     code="MOD008",
     places=("param bank.gates?0]",),
     builder=build,
-    steps=6,
     families=("llama", "gpt2", "neox", "own"),
 )

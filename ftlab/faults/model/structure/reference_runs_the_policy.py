@@ -34,7 +34,6 @@ FAULT = Fault(
     code="MOD018",
     places=("call copy.deepcopy",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

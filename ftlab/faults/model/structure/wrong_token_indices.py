@@ -36,7 +36,6 @@ FAULT = Fault(
     code="MOD009",
     places=("param *embed_*weight", "param *wte*weight"),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

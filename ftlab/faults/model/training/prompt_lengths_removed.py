@@ -60,5 +60,4 @@ FAULT = Fault(
         "call PromptMask.__call__",
     ),
     builder=build,
-    steps=6,
 )

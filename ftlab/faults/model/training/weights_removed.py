@@ -64,7 +64,6 @@ FAULT = Fault(
     code="MOD013",
     places=("config remove_unused_columns",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
     needs=("datasets",),

@@ -65,6 +65,5 @@ FAULT = Fault(
     code="NUM014",
     places=("data labels",),
     builder=build,
-    steps=6,
     also=("DAT015",),
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     code="NUM014",
     places=("data labels",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -44,5 +44,4 @@ FAULT = Fault(
     code="NUM001",
     places=("op log",),
     builder=build,
-    steps=6,
 )

@@ -64,5 +64,4 @@ FAULT = Fault(
     code="NUM001",
     places=("object loss",),
     builder=build,
-    steps=6,
 )

@@ -40,7 +40,6 @@ FAULT = Fault(
     code="NUM004",
     places=("call GradScaler.update",),
     builder=build,
-    steps=6,
     evident=2,
     also=("NUM001",),
     families=("llama", "gpt2", "neox", "own"),

@@ -43,6 +43,5 @@ FAULT = Fault(
     code="NUM006",
     places=("call loss.backward",),
     builder=build,
-    steps=6,
     evident=1,
 )

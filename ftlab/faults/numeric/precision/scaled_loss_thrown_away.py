@@ -40,7 +40,6 @@ FAULT = Fault(
     code="NUM006",
     places=("call loss.backward",),
     builder=build,
-    steps=6,
     evident=1,
     also=("NUM002",),
     families=("llama", "gpt2", "neox", "own"),

@@ -42,7 +42,6 @@ FAULT = Fault(
     code="NUM006",
     places=("call optimizer.step",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

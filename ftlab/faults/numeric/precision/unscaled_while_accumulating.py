@@ -49,6 +49,5 @@ FAULT = Fault(
     code="NUM006",
     places=("call scaler.unscale_",),
     builder=build,
-    steps=6,
     evident=1,
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     code="OPT023",
     places=("optimizer state",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -35,7 +35,6 @@ FAULT = Fault(
     code="OPT009",
     places=("optimizer param_groups?1?",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "neox", "own"),
 )

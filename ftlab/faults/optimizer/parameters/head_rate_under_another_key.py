@@ -35,7 +35,6 @@ FAULT = Fault(
     code="OPT026",
     places=("optimizer param_groups*",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

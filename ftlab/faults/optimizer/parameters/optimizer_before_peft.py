@@ -29,5 +29,4 @@ FAULT = Fault(
     code="OPT002",
     places=("param *.lora_A.*", "param *.lora_B.*"),
     builder=build,
-    steps=6,
 )

@@ -29,5 +29,4 @@ FAULT = Fault(
     code="OPT002",
     places=("param *.lora_A.b.*", "param *.lora_B.b.*"),
     builder=build,
-    steps=6,
 )

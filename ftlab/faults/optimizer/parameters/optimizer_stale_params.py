@@ -28,7 +28,6 @@ FAULT = Fault(
     code="OPT001",
     places=("optimizer optimizer 0",),
     builder=build,
-    steps=6,
     also=("OPT002",),
     traincheck="AC-2665",
 )

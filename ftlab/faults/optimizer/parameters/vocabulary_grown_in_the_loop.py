@@ -46,7 +46,6 @@ FAULT = Fault(
     code="OPT006",
     places=("param *",),
     builder=build,
-    steps=6,
     evident=3,
     silent=False,
     families=("llama", "gpt2"),

@@ -34,7 +34,6 @@ FAULT = Fault(
     code="OPT018",
     places=("optimizer param_groups*",),
     builder=build,
-    steps=6,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -45,7 +45,6 @@ FAULT = Fault(
     code="OPT019",
     places=("optimizer lr",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -38,7 +38,6 @@ FAULT = Fault(
     code="OPT005",
     places=("optimizer param_groups*",),
     builder=build,
-    steps=6,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

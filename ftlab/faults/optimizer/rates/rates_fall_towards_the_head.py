@@ -45,7 +45,6 @@ FAULT = Fault(
     code="OPT018",
     places=("optimizer param_groups*",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -47,6 +47,5 @@ FAULT = Fault(
     code="OPT015",
     places=("call scheduler 0.step",),
     builder=build,
-    steps=6,
     evident=2,
 )

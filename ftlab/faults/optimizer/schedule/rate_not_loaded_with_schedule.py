@@ -38,7 +38,6 @@ FAULT = Fault(
     code="OPT016",
     places=("optimizer lr",),
     builder=build,
-    steps=6,
     evident=2,
     also=("ADP027",),
 )

@@ -34,6 +34,5 @@ FAULT = Fault(
     code="OPT016",
     places=("optimizer lr",),
     builder=build,
-    steps=6,
     evident=2,
 )

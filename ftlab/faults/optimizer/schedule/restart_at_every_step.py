@@ -32,7 +32,6 @@ FAULT = Fault(
     code="OPT011",
     places=("config T_0",),
     builder=build,
-    steps=6,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

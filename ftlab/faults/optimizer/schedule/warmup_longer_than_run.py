@@ -32,7 +32,6 @@ FAULT = Fault(
     code="OPT011",
     places=("config num_warmup_steps",),
     builder=build,
-    steps=6,
     evident=-1,
     families=("llama", "gpt2", "own"),
 )

@@ -36,5 +36,6 @@ FAULT = Fault(
     code="TIM003",
     places=("call torch.autograd.set_detect_anomaly",),
     builder=build,
+    steps=20,
     evident=12,
 )

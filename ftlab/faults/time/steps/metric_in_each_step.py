@@ -54,5 +54,6 @@ FAULT = Fault(
     code="TIM002",
     places=("call accuracy",),
     builder=build,
+    steps=20,
     evident=12,
 )

@@ -63,5 +63,6 @@ FAULT = Fault(
     code="TIM001",
     places=("config num_workers",),
     builder=build,
+    steps=20,
     evident=12,
 )

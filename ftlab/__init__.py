@@ -34,6 +34,7 @@ _MODULES = {
     "roundtrip": "ftlab.session.roundtrip",
     "safe_load": "ftlab.session.safe_save",
     "safe_save": "ftlab.session.safe_save",
+    "scope": "ftlab.session.scope",
     "score_faults": "ftlab.session.score",
     "swap": "ftlab.session.swap",
     "tokenizer_diff": "ftlab.session.tokenizer_diff",
@@ -47,42 +48,10 @@ _NAMESPACES = {
     "when": "ftlab.replay.breakpoints.predicates",
 }
 
-__all__ = [
-    "AdapterBank",
-    "Checkpoint",
-    "adapters",
-    "assert_learning",
-    "capture",
-    "compare",
-    "debug",
-    "diff",
-    "explain",
-    "faults",
-    "fingerprint",
-    "list_rules",
-    "masks",
-    "memory",
-    "open_run",
-    "open_snapshot",
-    "options",
-    "preflight",
-    "prove",
-    "release",
-    "roundtrip",
-    "safe_load",
-    "safe_save",
-    "score_faults",
-    "swap",
-    "tokenizer_diff",
-    "tokenizer_files",
-    "tokens",
-    "watch",
-    "when",
-]
-
-
 _NOT_STARRED = ("data",)
 """Names that users give to variables: ``from ftlab import *`` leaves them alone."""
+
+__all__ = sorted({*_MODULES, *_NAMESPACES}.difference(_NOT_STARRED))
 
 
 def __getattr__(name: str) -> Any:

@@ -24,6 +24,7 @@ from ftlab.session.prove import prove as prove
 from ftlab.session.release import release as release
 from ftlab.session.roundtrip import roundtrip as roundtrip
 from ftlab.session.safe_save import safe_load as safe_load, safe_save as safe_save
+from ftlab.session.scope import scope as scope
 from ftlab.session.score import score_faults as score_faults
 from ftlab.session.swap import swap as swap
 from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
@@ -55,6 +56,7 @@ __all__ = [
     "roundtrip",
     "safe_load",
     "safe_save",
+    "scope",
     "score_faults",
     "swap",
     "tokenizer_diff",

@@ -10,6 +10,7 @@ from ftlab.probes.attention.batch_attention import BatchAttention
 from ftlab.probes.compilation.compilations import Compilations
 from ftlab.probes.compilation.compiled_calls import CompiledCalls
 from ftlab.probes.compilation.traced_modes import TracedModes
+from ftlab.probes.contexts.lost_contexts import LostContexts
 from ftlab.probes.frozen.freezing_evaluations import FreezingEvaluations
 from ftlab.probes.frozen.frozen_weights import FrozenWeights
 from ftlab.probes.frozen.running_statistics import RunningStatistics
@@ -101,6 +102,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         Leaks(),
         StepTimes(),
+        LostContexts(),
         Logits(interval),
         LossInputs(interval),
         OutputGradients(interval),

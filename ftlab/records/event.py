@@ -27,6 +27,7 @@ EventKind = Literal[
     "dataset",
     "memory",
     "time",
+    "context",
     "checkpoint",
     "end",
 ]

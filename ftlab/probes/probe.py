@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.schedule import Schedule, every_step
 from ftlab.probes.subject import Subject
+from ftlab.records.class_names import class_words
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.names import NameRecord
@@ -101,6 +102,8 @@ class Probe:
 
     Attributes
     ----------
+    name
+        What it is known by: the class's name, unless it has another one.
     table, columns
         The block table that it fills and what it puts there; ``table`` is ``""`` for a
         probe that adds to the step's row.
@@ -116,6 +119,10 @@ class Probe:
     columns: ClassVar[Sequence[Column]] = ()
     schedule: Schedule = staticmethod(every_step)
     rests: bool = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = vars(cls).get("name", class_words(cls, "_"))
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Put hooks on the live objects; every hook's handle is returned."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from ftlab.records.checklist import Layer
+from ftlab.records.class_names import class_words
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.runlog.run import Run
 
@@ -114,7 +115,8 @@ class Rule(abc.ABC):
     Attributes
     ----------
     code, name
-        ``"GRD001"`` and ``"vanishing-gradient"``: the fault's name, never the cure's.
+        ``"GRD001"`` and ``"vanishing-gradient"``: the fault's name, never the cure's;
+        it is the class's.
     since
         The version of ftlab that brought the rule.
     status
@@ -141,6 +143,10 @@ class Rule(abc.ABC):
     requires: ClassVar[tuple[Need, ...]] = ()
     caused_by: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer | None] = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = vars(cls).get("name", class_words(cls, "-"))
 
     @abc.abstractmethod
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -47,7 +47,6 @@ class Adapters(Probe):
     of a base weight is taken once, and again when it is merged into or trained.
     """
 
-    name: ClassVar[str] = "adapters"
     table: ClassVar[str] = "adapters"
     columns: ClassVar[Sequence[Column]] = (
         Column("a_l2", "1", "Frobenius norm of A."),

@@ -26,7 +26,6 @@ FEW = 16
 class DrawnStarts(FirstOutputs[FreshLayer]):
     """Compare adapted layers with their base once, in the first forward of a run."""
 
-    name: ClassVar[str] = "drawn_starts"
     table: ClassVar[str] = "drawn"
     columns = (
         Column("off_start", "1", "Distance of the output from the base's, relative."),

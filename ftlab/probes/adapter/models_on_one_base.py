@@ -38,7 +38,6 @@ class ModelsOnOneBase(Probe):
     batch, where the model is a PeftModel.
     """
 
-    name: ClassVar[str] = "models_on_one_base"
     table: ClassVar[str] = TABLE
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ number of the step. So the calls are heard, and the ranks that they leave are co
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +31,6 @@ _OWNERS = (
 class RankBudget(Probe):
     """Count the ranks that are not 0, and note the step that the allocator was told."""
 
-    name: ClassVar[str] = "rank_budget"
     columns = (
         Column("ranks", "1", "Ranks of all AdaLoRA layers together."),
         Column("ranks_kept", "1", "Those whose singular value is not 0."),

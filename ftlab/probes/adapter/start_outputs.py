@@ -24,7 +24,6 @@ linear = torch.nn.functional.linear
 class StartOutputs(FirstOutputs[Wrapper]):
     """Compare layers with their base once, in the first forward of the first step."""
 
-    name: ClassVar[str] = "start_outputs"
     table: ClassVar[str] = "starts"
     columns = (
         Column("factor", "1", "Largest element of the smaller factor; 0 when fresh."),

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -47,8 +47,6 @@ PLACES = 16
 
 class BatchAttention(Probe):
     """Write down what the first batch attends to and must not."""
-
-    name: ClassVar[str] = "batch_attention"
 
     def __init__(self) -> None:
         self._marks: Marks | None = None

@@ -8,7 +8,7 @@ import contextlib
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -48,8 +48,6 @@ class Answers(Probe):
     tokens
         Length at which an answer is cut off.
     """
-
-    name: ClassVar[str] = "answers"
 
     def __init__(
         self, prompts: Sequence[Prompt], interval: int = 100, tokens: int = 32

@@ -56,7 +56,6 @@ class TracedModes(Probe):
         Steps between two walks over the model, in which traced modules are looked for.
     """
 
-    name: ClassVar[str] = "traced_modes"
     table: ClassVar[str] = "traced"
     columns: ClassVar[Sequence[Column]] = (
         Column("fixed_off", "1", "Dropouts that are off in training mode."),

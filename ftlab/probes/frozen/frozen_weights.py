@@ -35,7 +35,6 @@ class FrozenWeights(Probe):
         Steps between two comparisons that nothing calls for.
     """
 
-    name: ClassVar[str] = "frozen_weights"
     table: ClassVar[str] = "frozen"
     columns: ClassVar[Sequence[Column]] = (
         Column("delta_max", "1", "Largest change of a sampled element since first."),

@@ -35,7 +35,6 @@ Norms = list[tuple[str, "weakref.ref[torch.nn.Module]"]]
 class RunningStatistics(Probe):
     """Read the counters of batch norms before and after forward, and after backward."""
 
-    name: ClassVar[str] = "running_statistics"
     table: ClassVar[str] = "statistics"
     columns: ClassVar[Sequence[Column]] = (
         Column("gathered", "1", "Batches that it took into its statistics in forward."),

@@ -41,7 +41,6 @@ class GraphFlow(Probe):
     not looked into.
     """
 
-    name: ClassVar[str] = "graph_flow"
     table: ClassVar[str] = "cuts"
     columns: ClassVar[Sequence[Column]] = (
         Column("cut", "1", "1 where tensors lost their graph at this module."),

@@ -11,7 +11,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +34,6 @@ KEPT = 8
 
 class Origins(Probe):
     """Tell which operation made a loss or its gradients NaN or infinite."""
-
-    name: ClassVar[str] = "origins"
 
     def __init__(self, interval: int = 16) -> None:
         self._due = every(interval)

@@ -48,7 +48,6 @@ EXPLAINED = 0.5
 class Leaks(Probe):
     """Reads the bytes in use before each step, and names the holders of a growth."""
 
-    name: ClassVar[str] = "leaks"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("idle_bytes", "bytes", "Allocated before the first forward of a step."),
     )

@@ -7,7 +7,7 @@ values, and the rest of the loss is what hangs on nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,8 +43,6 @@ class ConstantTerms(Probe):
     interval
         Steps between two looks, in the long run.
     """
-
-    name: ClassVar[str] = "constant_terms"
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)

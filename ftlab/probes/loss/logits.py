@@ -37,7 +37,6 @@ MASKED = -6e4
 class Logits(Probe):
     """Measure the logits of a sample of positions, with a label where there are any."""
 
-    name: ClassVar[str] = "logits"
     columns: ClassVar[Sequence[Column]] = (
         Column("logit_max", "1", "Largest magnitude among the sampled logits."),
         Column("logit_spread", "1", "Largest logit over the mean, of a position."),

@@ -39,7 +39,6 @@ OFFSETS = (-1, 0, 1, 2)
 class LossInputs(Probe):
     """Measure what the terms of a loss were given, and against what they hold it."""
 
-    name: ClassVar[str] = "loss_inputs"
     table: ClassVar[str] = "losses"
     columns: ClassVar[Sequence[Column]] = (
         Column("loss_entropy", "nats", "Entropy of what the loss sees, of a sample."),

@@ -27,7 +27,6 @@ from ftlab.records.step import Column
 class OutputGradients(Probe):
     """Measure the gradient of what the model puts out, but for the loss itself."""
 
-    name: ClassVar[str] = "output_gradients"
     columns: ClassVar[Sequence[Column]] = (
         Column("output_grad", "1", "Largest gradient where the loss meets the model."),
     )

@@ -18,7 +18,6 @@ class Memory(Probe):
     the process's own and is never reset, for it may be the user's.
     """
 
-    name: ClassVar[str] = "memory"
     columns: ClassVar[Sequence[Column]] = (
         Column("rss", "bytes", "Resident memory of the process."),
         Column("cuda_allocated", "bytes", "In tensors, on all GPUs of the process."),

@@ -24,7 +24,6 @@ class Throughput(Probe):
     first forward.
     """
 
-    name: ClassVar[str] = "throughput"
     columns: ClassVar[Sequence[Column]] = (
         Column("seconds", "s", "Wall time since the end of the step before."),
         Column("cpu_wait", "s", "Of it, the wait for a processor that others had."),

@@ -34,7 +34,6 @@ class MergeLoss(Probe):
         Steps between two measurements of one layer.
     """
 
-    name: ClassVar[str] = "merge_loss"
     table: ClassVar[str] = "merges"
     columns: ClassVar[Sequence[Column]] = (
         Column("delta_l2", "1", "L2 norm of what the adapter adds in the rows."),

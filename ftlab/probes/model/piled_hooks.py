@@ -29,7 +29,6 @@ class PiledHooks(Probe):
     Only what there is more of than when watching began gets a row.
     """
 
-    name: ClassVar[str] = "piled_hooks"
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = (
         Column("hooks", "1", "Hooks of one function on one object."),

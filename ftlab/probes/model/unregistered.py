@@ -64,7 +64,6 @@ class Kept(NamedTuple):
 class Unregistered(Probe):
     """Name unregistered parameters that receive gradients."""
 
-    name: ClassVar[str] = "unregistered"
     table: ClassVar[str] = "unregistered"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("held", "1", "1 where an optimizer of this process holds it."),

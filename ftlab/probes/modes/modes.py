@@ -35,7 +35,6 @@ _KINDS: tuple[Kind, ...] = ("dropout", "statistics", "checkpointing")
 class Modes(Probe):
     """Name what trains in evaluation mode, whenever that has changed."""
 
-    name: ClassVar[str] = "modes"
     table: ClassVar[str] = "modes"
     columns: ClassVar[Sequence[Column]] = (
         Column("dropouts_off", "1", "Dropouts above 0 in it that do nothing."),

@@ -7,7 +7,7 @@ taken out again, or not; copies that are put back; clipping and projections.
 
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -50,8 +50,6 @@ class _Place(NamedTuple):
 
 class BetweenUpdates(Probe):
     """Tell what has become of the weights since the last update."""
-
-    name: ClassVar[str] = "between_updates"
 
     def __init__(self) -> None:
         self._due = every(1)

@@ -6,7 +6,7 @@ with moments of 0 and a step count of 0. Looked at on the host, on a few paramet
 
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -26,8 +26,6 @@ class KeptMoments(Probe):
     steps that empty moments went on with, ``moments_excess`` how many times too large
     updates become by that.
     """
-
-    name: ClassVar[str] = "kept_moments"
 
     def __init__(self) -> None:
         self._tensors: Tensors | None = None

@@ -8,7 +8,6 @@ all others back at each step, on purpose.
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -42,8 +41,6 @@ class PutBack(Probe):
     interval
         Steps between two updates that are looked at: all weights are read three times.
     """
-
-    name: ClassVar[str] = "put_back"
 
     def __init__(self, interval: int = 64) -> None:
         self._is_time = every(interval)

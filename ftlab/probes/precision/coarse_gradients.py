@@ -29,7 +29,6 @@ BITS = 3
 class CoarseGradients(Probe):
     """Look at a sample of each gradient, all of a device's at once."""
 
-    name: ClassVar[str] = "coarse_gradients"
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = (
         Column("zero", "1", "Share of sampled gradient elements that are exactly 0."),

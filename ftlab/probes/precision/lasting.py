@@ -39,7 +39,6 @@ class _Anchor:
 class Lasting(Probe):
     """Compare a sample of each trained half-precision tensor with an earlier one."""
 
-    name: ClassVar[str] = "lasting"
     table: ClassVar[str] = "tensors"
     columns: ClassVar[Sequence[Column]] = (
         Column(

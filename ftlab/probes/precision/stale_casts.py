@@ -30,7 +30,6 @@ LOOKS = 4
 class StaleCasts(Probe):
     """Compare what autocast has kept of a few weights with the weights."""
 
-    name: ClassVar[str] = "stale_casts"
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = (
         Column(

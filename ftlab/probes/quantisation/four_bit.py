@@ -9,7 +9,7 @@ of other blocks where a row has more than one block.
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -24,8 +24,6 @@ TABLE = "four_bit"
 
 class FourBit(Probe):
     """Count packed weights at each step, and name those that are read in that state."""
-
-    name: ClassVar[str] = "four_bit"
 
     def __init__(self) -> None:
         self._layers: list[tuple[str, torch.nn.Module]] = []

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -76,8 +76,6 @@ class LoaderStarts(Probe):
     The training's loader is the one that was begun last of those that somebody still
     reads when the first batch is used; later ones count where they are of its dataset.
     """
-
-    name: ClassVar[str] = "loader_starts"
 
     def __init__(self) -> None:
         self._begin()

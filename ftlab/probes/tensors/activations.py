@@ -44,7 +44,6 @@ class Activations(Probe):
     A PEFT layer counts as one module: its output is what the next module sees.
     """
 
-    name: ClassVar[str] = "activations"
     table: ClassVar[str] = "activations"
     columns: ClassVar[Sequence[Column]] = (
         Column("act_rms", "1", "Root mean square of the module's output."),

@@ -15,7 +15,6 @@ from ftlab.records.step import Block, Column
 class GradientZeros(Probe):
     """Count exact zeros: underflow, rows that no token used, units that are dead."""
 
-    name: ClassVar[str] = "gradient_zeros"
     table: ClassVar[str] = "tensors"
     columns: ClassVar[Sequence[Column]] = (
         Column(

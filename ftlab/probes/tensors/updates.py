@@ -55,7 +55,6 @@ class _Group:
 class Updates(Probe):
     """Compare a sample of each trainable tensor before and after the update."""
 
-    name: ClassVar[str] = "updates"
     table: ClassVar[str] = "tensors"
     columns: ClassVar[Sequence[Column]] = (
         Column("update_l2", "1", "L2 norm of the update, from a sample."),

@@ -34,7 +34,6 @@ MORE = 1.1
 class StepTimes(Probe):
     """Takes the time of phases on the host, and on CUDA by events too."""
 
-    name: ClassVar[str] = "step_times"
     columns: ClassVar[tuple[Column, ...]] = (
         *(Column(column_of(each), "s", f"Of a step: {each}.") for each in PHASES),
         *DeviceTimes.columns,

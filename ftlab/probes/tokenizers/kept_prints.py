@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -27,8 +27,6 @@ class KeptPrints(Probe):
     When watching ends, the tokenizer that was saved last is loaded again and compared:
     0.5 s for 131,000 entries, once for a run.
     """
-
-    name: ClassVar[str] = "kept_prints"
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin without any checkpoint."""

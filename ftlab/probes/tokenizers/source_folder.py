@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 
@@ -33,8 +32,6 @@ class SourceFolder(Probe):
     The first look reads the files and loads nothing; each later one asks the file
     system for a few times. Only what has changed is loaded.
     """
-
-    name: ClassVar[str] = "source_folder"
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)

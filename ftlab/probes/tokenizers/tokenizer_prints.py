@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -25,8 +25,6 @@ class TokenizerPrints(Probe):
 
     The first one reads the vocabulary, 0.5 s of 131,000 entries, once for a run.
     """
-
-    name: ClassVar[str] = "tokenizer_prints"
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)

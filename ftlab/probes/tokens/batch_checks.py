@@ -87,7 +87,6 @@ class _Look:
 class BatchChecks(Probe):
     """Look for ids, labels and inputs that a model cannot take or learn from."""
 
-    name: ClassVar[str] = "batch_checks"
     columns: ClassVar[Sequence[Column]] = (
         Column("unlabelled", "1", "Micro-batches with labels of which none counts."),
     )

@@ -34,7 +34,6 @@ FIRST = 2
 class DecoderStarts(Probe):
     """Write down with which ids the decoder begins, at first and then seldom."""
 
-    name: ClassVar[str] = "decoder_starts"
     rows: ClassVar[int] = 16
     """Rows of one step that are looked at."""
 

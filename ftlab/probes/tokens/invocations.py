@@ -5,7 +5,7 @@ base model alone, with a gradient of exactly 0.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ FIELD = "alora_invocation_tokens"
 class Invocations(Probe):
     """Count the rows that hold the invocation tokens of the active adapter."""
 
-    name: ClassVar[str] = "invocations"
     columns = (
         Column("alora_rows", "1", "Rows that an aLoRA adapter was to learn from."),
         Column("alora_invoked", "1", "Those that hold its invocation tokens."),

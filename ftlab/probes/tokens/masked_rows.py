@@ -40,7 +40,6 @@ class _Look:
 class MaskedRows(Probe):
     """Compare rows that get no gradient before and after the update."""
 
-    name: ClassVar[str] = "masked_rows"
     table: ClassVar[str] = "masked_rows"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("rows", "1", "Different rows that were looked up and looked at."),

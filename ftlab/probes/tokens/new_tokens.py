@@ -59,7 +59,6 @@ class _Followed:
 class NewTokens(Probe):
     """Follow fresh rows of the embedding and of the head."""
 
-    name: ClassVar[str] = "new_tokens"
     table: ClassVar[str] = "new_tokens"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("fresh", "1", "Rows that look as if no training had touched them."),

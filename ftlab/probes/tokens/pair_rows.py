@@ -51,7 +51,6 @@ class Laid:
 class PairRows(Probe):
     """Write down the pairs of rows that have the same tokens."""
 
-    name: ClassVar[str] = "pair_rows"
     positions: ClassVar[int] = 1 << 17
     """Positions of one step that are compared, at most."""
 

@@ -31,7 +31,6 @@ from ftlab.records.step import Column
 class PromptTargets(Probe):
     """Count how many targets stand where they belong, and how many before that."""
 
-    name: ClassVar[str] = "prompt_targets"
     columns: ClassVar[Sequence[Column]] = (
         Column("prompt_targets", "1", "Positions with a target, as gradients tell."),
         Column("prompt_targets_right", "1", "Share that predicts the next token."),

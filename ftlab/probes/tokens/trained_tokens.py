@@ -1,7 +1,7 @@
 """How many of the tokens whose rows PEFT trains have come up in the batches so far."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +20,6 @@ FIELDS = ("input_ids", "decoder_input_ids", "labels")
 class TrainedTokens(Probe):
     """Follow the tokens of ``trainable_token_indices``, from the first step on."""
 
-    name: ClassVar[str] = "trained_tokens"
     columns = (
         Column("tokens_trained", "1", "Tokens whose rows are trained by themselves."),
         Column("tokens_seen", "1", "Those that the batches have held so far."),

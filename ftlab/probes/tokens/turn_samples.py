@@ -38,7 +38,6 @@ TURNS = 64
 class TurnSamples(RowSamples):
     """Write down who speaks where, and what of it is trained."""
 
-    name: ClassVar[str] = "turn_samples"
     rows: ClassVar[int] = 8
     positions: ClassVar[int] = 1 << 13
 

@@ -86,7 +86,6 @@ class AdapterAppliedTwice(Rule):
     """Finds adapters that are merged into the base they are put on."""
 
     code = "ADP023"
-    name = "adapter-applied-twice"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("ADP024",)

@@ -64,7 +64,6 @@ class AdapterBegunAnew(Rule):
     """Finds adapters that lose what they learned, again and again."""
 
     code = "ADP037"
-    name = "adapter-begun-anew"
     status = "stable"
     requires = (needs_gradients,)
 

@@ -56,7 +56,6 @@ class AdapterDisabledInTraining(Rule):
     """Finds adapters that are switched off while the model is trained."""
 
     code = "ADP003"
-    name = "adapter-disabled-in-training"
     status = "stable"
     requires = (needs_states,)
 

@@ -106,7 +106,6 @@ class AdapterDrawnAtRandom(Rule):
     """Finds adapters that disturb the model before they have learned."""
 
     code = "ADP032"
-    name = "adapter-drawn-at-random"
     status = "stable"
     requires = (
         Need(

@@ -129,7 +129,6 @@ class AdapterFrozen(Rule):
     """Finds adapters that cannot learn because they are frozen."""
 
     code = "ADP010"
-    name = "adapter-frozen"
     status = "stable"
     requires = (needs_wiring,)
     caused_by = ("ADP003", "MOD014", "ADP045")

@@ -68,7 +68,6 @@ class AdapterInFolderBelow(Rule):
     """Finds adapters that are looked for one folder above."""
 
     code = "ADP035"
-    name = "adapter-in-folder-below"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

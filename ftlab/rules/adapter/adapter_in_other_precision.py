@@ -82,7 +82,6 @@ class AdapterInOtherPrecision(Rule):
     """Finds adapters in a dtype that costs speed or precision."""
 
     code = "ADP019"
-    name = "adapter-in-other-precision"
     status = "stable"
     requires = (needs_wiring,)
 

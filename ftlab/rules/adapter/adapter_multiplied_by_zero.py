@@ -60,7 +60,6 @@ class AdapterMultipliedByZero(Rule):
     """Finds adapters that their configuration switches off."""
 
     code = "ADP011"
-    name = "adapter-multiplied-by-zero"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -139,7 +139,6 @@ class AdapterNotLoaded(Rule):
     """Finds adapters that do not have the values that were saved."""
 
     code = "ADP026"
-    name = "adapter-not-loaded"
     status = "stable"
     requires = (needs_model,)
     caused_by = ("ADP014",)

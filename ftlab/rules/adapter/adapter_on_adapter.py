@@ -83,7 +83,6 @@ class AdapterOnAdapter(Rule):
     """Finds adapters that were put on top of adapters."""
 
     code = "ADP014"
-    name = "adapter-on-adapter"
     status = "stable"
     requires = (needs_wiring,)
 

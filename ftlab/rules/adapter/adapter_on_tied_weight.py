@@ -74,7 +74,6 @@ class AdapterOnTiedWeight(Rule):
     """Finds adapters whose base weight is another module's weight too."""
 
     code = "ADP029"
-    name = "adapter-on-tied-weight"
     status = "stable"
     requires = (needs_peft_model,)
 

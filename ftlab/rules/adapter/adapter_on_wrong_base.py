@@ -99,7 +99,6 @@ class AdapterOnWrongBase(Rule):
     """Finds frozen weights that an adapter was not trained on."""
 
     code = "ADP024"
-    name = "adapter-on-wrong-base"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("ADP023",)

@@ -70,7 +70,6 @@ class AdapterScalingChanged(Rule):
     """Finds factors that an adapter was not trained with."""
 
     code = "ADP025"
-    name = "adapter-scaling-changed"
     status = "stable"
     requires = (needs_model,)
 

@@ -63,7 +63,6 @@ class AdapterShrinking(Rule):
     """Finds adapters that weight decay eats."""
 
     code = "ADP002"
-    name = "adapter-shrinking"
     status = "stable"
     requires = (
         needs_pairs("a_l2", "the norms of LoRA's A and B"),

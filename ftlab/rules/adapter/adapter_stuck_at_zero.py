@@ -132,7 +132,6 @@ class AdapterStuckAtZero(Rule):
     """Finds adapters that add nothing."""
 
     code = "ADP001"
-    name = "adapter-stuck-at-zero"
     status = "stable"
     requires = (
         needs_pairs("b_l2", "the norms of LoRA's A and B"),

@@ -83,7 +83,6 @@ class AdapterTokensNeverSeen(Rule):
     """Finds adapters whose tokens do not come up."""
 
     code = "ADP041"
-    name = "adapter-tokens-never-seen"
     requires = (
         Need(
             "which tokens the adapters wait for and the batches hold",

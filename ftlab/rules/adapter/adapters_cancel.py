@@ -52,7 +52,6 @@ class AdaptersCancel(Rule):
     """Finds active adapters that undo each other."""
 
     code = "ADP062"
-    name = "adapters-cancel"
     requires = (
         needs_if_recorded(
             "together_l2",

@@ -76,7 +76,6 @@ class BaseTrainedWithAdapter(Rule):
     """Finds trainable weights under adapters."""
 
     code = "ADP016"
-    name = "base-trained-with-adapter"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -126,7 +126,6 @@ class CombinationOffItsSum(Rule):
     """Finds combined adapters that are not what was asked for, or are not asked."""
 
     code = "ADP038"
-    name = "combination-off-its-sum"
     status = "stable"
     requires = (needs_model,)
 

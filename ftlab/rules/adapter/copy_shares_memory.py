@@ -65,7 +65,6 @@ class CopySharesMemory(Rule):
     """Finds adapters that cannot differ, and frozen copies that are no copies."""
 
     code = "ADP050"
-    name = "copy-shares-memory"
     status = "stable"
     requires = (needs_model,)
 

@@ -65,7 +65,6 @@ class ExpertsWithoutAdapter(Rule):
     """Finds experts that were meant to be adapted."""
 
     code = "ADP013"
-    name = "experts-without-adapter"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -60,7 +60,6 @@ class FactorsBothZero(Rule):
     """Finds products that are 0 and stay so."""
 
     code = "ADP039"
-    name = "factors-both-zero"
     status = "stable"
     requires = (
         needs_gradients,

@@ -87,7 +87,6 @@ class FrozenAdapterThawed(Rule):
     """Finds adapters that were loaded frozen and learn beside another one."""
 
     code = "ADP045"
-    name = "frozen-adapter-thawed"
     status = "stable"
     requires = (needs_states, needs_gradients)
 

@@ -90,7 +90,6 @@ class FrozenWeightsChanged(Rule):
     """Finds frozen weights that change."""
 
     code = "ADP007"
-    name = "frozen-weights-changed"
     status = "stable"
     requires = (
         needs_step_values(

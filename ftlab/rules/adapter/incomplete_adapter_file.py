@@ -156,7 +156,6 @@ class IncompleteAdapterFile(Rule):
     """Finds files from which the adapter cannot come back."""
 
     code = "ADP028"
-    name = "incomplete-adapter-file"
     status = "stable"
     requires = (needs_peft_model,)
     caused_by = ("EXP014", "NUM001", "ADP020")

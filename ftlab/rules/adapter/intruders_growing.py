@@ -53,7 +53,6 @@ class IntrudersGrowing(Rule):
     """Finds adapters that put their directions in the place of the base's."""
 
     code = "ADP063"
-    name = "intruders-growing"
     requires = (
         needs_if_recorded(
             "intruders",

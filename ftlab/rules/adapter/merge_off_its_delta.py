@@ -122,7 +122,6 @@ class MergeOffItsDelta(Rule):
     """Finds merges that add something else than the adapter."""
 
     code = "ADP009"
-    name = "merge-off-its-delta"
     status = "stable"
     caused_by = ("EXP016", "MOD001")
     requires = (

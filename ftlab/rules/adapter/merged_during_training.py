@@ -73,7 +73,6 @@ class MergedDuringTraining(Rule):
     """Finds adapters that are merged or gone while the model is trained."""
 
     code = "ADP004"
-    name = "merged-during-training"
     status = "stable"
     requires = (needs_states,)
 

@@ -56,7 +56,6 @@ class MetricDirectionReversed(Rule):
     """Finds Trainers that look for the worst checkpoint."""
 
     code = "ADP058"
-    name = "metric-direction-reversed"
     layer = "rollback"
     requires = (needs_model,)
 

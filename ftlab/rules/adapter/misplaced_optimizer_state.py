@@ -67,7 +67,6 @@ class MisplacedOptimizerState(Rule):
     """Finds states that belong to other parameters."""
 
     code = "ADP034"
-    name = "misplaced-optimizer-state"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

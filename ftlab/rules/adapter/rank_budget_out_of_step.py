@@ -91,7 +91,6 @@ class RankBudgetOutOfStep(Rule):
     """Finds AdaLoRA whose ranks are not given away in time."""
 
     code = "ADP036"
-    name = "rank-budget-out-of-step"
     status = "stable"
     requires = (
         needs_step_values(

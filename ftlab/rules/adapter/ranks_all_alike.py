@@ -74,7 +74,6 @@ class RanksAllAlike(Rule):
     """Finds adapters that use one of their ranks."""
 
     code = "ADP051"
-    name = "ranks-all-alike"
     status = "stable"
     requires = (needs_pairs("effective_rank", "the effective rank of each LoRA pair"),)
 

@@ -116,7 +116,6 @@ class ReferenceOffStart(Rule):
     """Finds references that move with the policy, or that it did not begin as."""
 
     code = "ADP031"
-    name = "reference-off-start"
     status = "stable"
     requires = (
         needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),

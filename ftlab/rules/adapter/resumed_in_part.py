@@ -87,7 +87,6 @@ class ResumedInPart(Rule):
     """Finds runs of which not all goes on where it was."""
 
     code = "ADP027"
-    name = "resumed-in-part"
     caused_by = ("EXP015",)
     status = "stable"
     layer = "rollback"

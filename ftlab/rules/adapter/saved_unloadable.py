@@ -74,7 +74,6 @@ class SavedUnloadable(Rule):
     """Finds what no load will find, or find without an adapter on it."""
 
     code = "ADP021"
-    name = "saved-unloadable"
     caused_by = ("EXP014",)
     status = "stable"
     layer = "rollback"

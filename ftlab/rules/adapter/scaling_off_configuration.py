@@ -96,7 +96,6 @@ class ScalingOffConfiguration(Rule):
     """Finds layers that were scaled by hand, once or again and again."""
 
     code = "ADP017"
-    name = "scaling-off-configuration"
     status = "stable"
     requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
 

@@ -107,7 +107,6 @@ class ScalingTooLarge(Rule):
     """Finds adapters that outgrow the base weight by their scaling."""
 
     code = "ADP018"
-    name = "scaling-too-large"
     status = "stable"
     requires = (
         needs_pairs("ratio", "the size of each adapter against its base weight"),

@@ -106,7 +106,6 @@ class SettingWithoutEffect(Rule):
     """Finds settings that the adapter does not use."""
 
     code = "ADP040"
-    name = "setting-without-effect"
     requires = (needs_wiring,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

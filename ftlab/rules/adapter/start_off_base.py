@@ -64,7 +64,6 @@ class StartOffBase(Rule):
     """Finds fresh adapters that change what their layer gives."""
 
     code = "ADP043"
-    name = "start-off-base"
     caused_by = ("EXP013",)
     status = "stable"
     requires = (

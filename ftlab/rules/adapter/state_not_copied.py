@@ -60,7 +60,6 @@ class StateNotCopied(Rule):
     """Finds restores that change nothing."""
 
     code = "ADP033"
-    name = "state-not-copied"
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)

@@ -49,7 +49,6 @@ class StatisticsNotSaved(Rule):
     """Finds running statistics that no adapter's file will hold."""
 
     code = "ADP044"
-    name = "statistics-not-saved"
     status = "stable"
     requires = (needs_peft_model,)
 

@@ -128,7 +128,6 @@ class TargetWithoutMatch(Rule):
     """Finds what was asked for and is not there."""
 
     code = "ADP012"
-    name = "target-without-match"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -54,7 +54,6 @@ class TargetsShiftedByPrompt(Rule):
     """Finds targets that stand a prompt too early."""
 
     code = "ADP049"
-    name = "targets-shifted-by-prompt"
     status = "stable"
     requires = (
         needs_step_values(

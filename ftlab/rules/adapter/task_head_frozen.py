@@ -71,7 +71,6 @@ class TaskHeadFrozen(Rule):
     """Finds new heads that are not trained."""
 
     code = "ADP015"
-    name = "task-head-frozen"
     status = "stable"
     requires = (needs_wiring,)
 

@@ -96,7 +96,6 @@ class TrainedWeightsInNoFile(Rule):
     """Finds files of one's own without weights that were trained."""
 
     code = "ADP055"
-    name = "trained-weights-in-no-file"
     layer = "rollback"
     requires = (needs_model,)
 

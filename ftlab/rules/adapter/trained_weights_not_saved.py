@@ -83,7 +83,6 @@ class TrainedWeightsNotSaved(Rule):
     """Finds trainable parameters that no adapter's file will hold."""
 
     code = "ADP020"
-    name = "trained-weights-not-saved"
     status = "stable"
     layer = "rollback"
     requires = (needs_peft_model,)

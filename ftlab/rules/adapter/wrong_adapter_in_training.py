@@ -84,7 +84,6 @@ class WrongAdapterInTraining(Rule):
     """Finds training with an adapter that the optimizer does not hold."""
 
     code = "ADP008"
-    name = "wrong-adapter-in-training"
     status = "stable"
     requires = (needs_states, needs_optimizers)
 

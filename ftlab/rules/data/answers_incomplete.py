@@ -193,5 +193,4 @@ class AnswersIncomplete(RowRule):
     """Finds answers that are missing, say nothing or break off."""
 
     code = "DAT058"
-    name = "answers-incomplete"
     kinds = KINDS

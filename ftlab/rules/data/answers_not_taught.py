@@ -75,7 +75,6 @@ class AnswersNotTaught(SampleRule):
     """Finds answers without labels or text, and openings of answers that never come."""
 
     code = "DAT031"
-    name = "answers-not-taught"
     caused_by = ("DAT036",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -110,7 +110,6 @@ class AttentionMisled(SampleRule):
     """Finds texts that are read with a wrong mask or at wrong positions."""
 
     code = "DAT007"
-    name = "attention-misled"
     caused_by = ("EXP006", "EXP001")
     requires = (
         Need(

@@ -66,7 +66,6 @@ class BatchRefused(Rule):
     """Finds the batch that the model does not take."""
 
     code = "DAT002"
-    name = "batch-refused"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -85,7 +85,6 @@ class BeginningWrong(SampleRule):
     """Finds samples that begin twice, or without a beginning."""
 
     code = "DAT022"
-    name = "beginning-wrong"
     caused_by = ("EXP017",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

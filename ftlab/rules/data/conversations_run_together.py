@@ -63,7 +63,6 @@ class ConversationsRunTogether(Rule):
     """Finds conversations behind each other that nothing keeps apart."""
 
     code = "DAT046"
-    name = "conversations-run-together"
     requires = (NEEDS, ATTENTION)
     caused_by = ("EXP002", "DAT023")
 

@@ -61,7 +61,6 @@ class DecoderStartWrong(Rule):
     """Finds decoders that are started twice, or never as they will be."""
 
     code = "DAT015"
-    name = "decoder-start-wrong"
     requires = (NEEDS,)
 
     def applies(self, run: Run) -> bool:

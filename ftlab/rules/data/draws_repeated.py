@@ -76,7 +76,6 @@ class DrawsRepeated(Rule):
     """Finds random numbers that workers, copies or epochs draw again."""
 
     code = "DAT080"
-    name = "draws-repeated"
     requires = (NEEDS,)
 
     def applies(self, run: Run) -> bool:

@@ -100,7 +100,6 @@ class EndNotRecognised(SampleRule):
     """Finds ends that are learnt, and at which nothing stops."""
 
     code = "DAT018"
-    name = "end-not-recognised"
     caused_by = ("EXP017", "DAT028", "DAT073")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -112,7 +112,6 @@ class EndNotTrained(SampleRule):
     """Finds ends of texts that nothing teaches."""
 
     code = "DAT020"
-    name = "end-not-trained"
     caused_by = ("DAT028", "DAT018")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

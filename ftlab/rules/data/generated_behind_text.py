@@ -59,7 +59,6 @@ class GeneratedBehindText(Rule):
     """Finds prompts that do not end with their text."""
 
     code = "DAT042"
-    name = "generated-behind-text"
     requires = (GENERATED,)
 
     def applies(self, run: Run) -> bool:

@@ -100,7 +100,6 @@ class IdsMisread(SampleRule):
     """Finds token ids that are not those of their text."""
 
     code = "DAT028"
-    name = "ids-misread"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the first type that explains all ids, and for texts."""

@@ -60,7 +60,6 @@ class InputsUnfit(Rule):
     """Finds inputs from which nothing can be learnt."""
 
     code = "DAT005"
-    name = "inputs-unfit"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -121,7 +121,6 @@ class LabelsBeginWrong(SampleRule):
     """Finds answers whose first label is not on their first token."""
 
     code = "DAT017"
-    name = "labels-begin-wrong"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the first way of counting, and one for openings."""

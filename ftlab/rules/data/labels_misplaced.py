@@ -107,7 +107,6 @@ class LabelsMisplaced(SampleRule):
     """Finds labels that no token of the text has, or another one."""
 
     code = "DAT025"
-    name = "labels-misplaced"
     requires = (
         Need(
             TOKENS.what,

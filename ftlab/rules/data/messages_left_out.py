@@ -104,7 +104,6 @@ class MessagesLeftOut(SampleRule):
     """Finds what the data says and the ids do not."""
 
     code = "DAT036"
-    name = "messages-left-out"
     requires = (
         Need(
             NEEDS.what,

@@ -175,5 +175,4 @@ class MessagesMalformed(RowRule):
     """Finds messages whose roles, calls or pictures do not fit together."""
 
     code = "DAT060"
-    name = "messages-malformed"
     kinds = KINDS

@@ -45,7 +45,6 @@ class NothingToTrain(Rule):
     """Finds batches without a label that counts."""
 
     code = "DAT004"
-    name = "nothing-to-train"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -50,7 +50,6 @@ class PaddedToFixedLength(Rule):
     """Finds batches padded to a length that no row comes near."""
 
     code = "DAT047"
-    name = "padded-to-fixed-length"
     requires = (
         NEEDS,
         needs_step_values("padding", "the padding of each step", "a watch of batches"),

@@ -53,7 +53,6 @@ class PairsWithoutDifference(Rule):
     """Finds chosen and rejected texts that are one text."""
 
     code = "DAT013"
-    name = "pairs-without-difference"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

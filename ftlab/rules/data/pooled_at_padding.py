@@ -53,7 +53,6 @@ class PooledAtPadding(Rule):
     """Finds classes that are read off padding."""
 
     code = "DAT048"
-    name = "pooled-at-padding"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

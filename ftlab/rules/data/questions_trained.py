@@ -74,7 +74,6 @@ class QuestionsTrained(SampleRule):
     """Finds labels within questions."""
 
     code = "DAT030"
-    name = "questions-trained"
     caused_by = ("ENV008", "DAT022")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

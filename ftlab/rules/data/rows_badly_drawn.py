@@ -112,7 +112,6 @@ class RowsBadlyDrawn(Rule):
     """Finds rows that come again, or in an order that nobody wants."""
 
     code = "DAT029"
-    name = "rows-badly-drawn"
     requires = (
         Need(
             "rows of the batches, and where they come from",

@@ -93,5 +93,4 @@ class RowsRepeated(RowRule):
     """Finds rows that say what another row says, here or in the evaluation."""
 
     code = "DAT061"
-    name = "rows-repeated"
     kinds = KINDS

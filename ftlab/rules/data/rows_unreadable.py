@@ -154,5 +154,4 @@ class RowsUnreadable(RowRule):
     """Finds rows that no loader, tokenizer or model takes, or that teach nothing."""
 
     code = "DAT057"
-    name = "rows-unreadable"
     kinds = KINDS

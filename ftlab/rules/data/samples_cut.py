@@ -103,7 +103,6 @@ class SamplesCut(SampleRule):
     """Finds samples without their end, or without their beginning."""
 
     code = "DAT023"
-    name = "samples-cut"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding about ends, and one about beginnings."""

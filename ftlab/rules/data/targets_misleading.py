@@ -141,5 +141,4 @@ class TargetsMisleading(RowRule):
     """Finds answers, labels and preferences that teach something else."""
 
     code = "DAT066"
-    name = "targets-misleading"
     kinds = KINDS

@@ -78,7 +78,6 @@ class TemplateAddsText(TurnRule):
     """Finds the template's own words, and what becomes of them."""
 
     code = "DAT038"
-    name = "template-adds-text"
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each kind."""

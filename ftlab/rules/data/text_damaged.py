@@ -153,5 +153,4 @@ class TextDamaged(RowRule):
     """Finds text that was read wrongly, or holds what does not belong into it."""
 
     code = "DAT063"
-    name = "text-damaged"
     kinds = KINDS

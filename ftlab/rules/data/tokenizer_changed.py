@@ -125,7 +125,6 @@ class TokenizerChanged(Rule):
     """Finds tokenizers that change while the run goes on, or where it is saved."""
 
     code = "DAT070"
-    name = "tokenizer-changed"
     requires = (
         Need(
             "the fingerprint of its tokenizer",

@@ -128,7 +128,6 @@ class TokenizerFilesDisagree(Rule):
     """Finds files of one folder that disagree."""
 
     code = "DAT073"
-    name = "tokenizer-files-disagree"
     requires = (NEEDS_FILES,)
 
     def applies(self, run: Run) -> bool:

@@ -69,7 +69,6 @@ class UnknownTokens(Rule):
     """Finds texts that the vocabulary does not know."""
 
     code = "DAT009"
-    name = "unknown-tokens"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -48,7 +48,6 @@ class AccumulationNeverHappens(Rule):
     """Finds accelerators that shall accumulate and never do."""
 
     code = "ENV007"
-    name = "accumulation-never-happens"
     layer = "optimizer"
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),

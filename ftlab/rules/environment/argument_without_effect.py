@@ -90,7 +90,6 @@ class ArgumentWithoutEffect(Rule):
     """Finds arguments that were set and that nothing reads."""
 
     code = "ENV001"
-    name = "argument-without-effect"
     layer = "optimizer"
     requires = (needs_trainer,)
 

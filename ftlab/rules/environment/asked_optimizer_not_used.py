@@ -60,7 +60,6 @@ class AskedOptimizerNotUsed(Rule):
     """Finds optimizers and loaders that are not as the arguments ask."""
 
     code = "ENV002"
-    name = "asked-optimizer-not-used"
     layer = "optimizer"
     requires = (needs_trainer,)
 

@@ -52,7 +52,6 @@ class CompletionOnlyNotApplied(Rule):
     """Finds losses on completions alone that are on all tokens."""
 
     code = "ENV008"
-    name = "completion-only-not-applied"
     layer = "data"
     requires = tuple(
         needs_step_values(column, f"the {column} of each step", "watch(trainer)")

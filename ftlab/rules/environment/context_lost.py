@@ -44,7 +44,6 @@ class ContextLost(Rule):
     """Finds settings that did not reach where the model was called."""
 
     code = "ENV009"
-    name = "context-lost"
     requires = (
         needs_step_values(
             "calls_elsewhere", "calls in threads and tasks", "ftlab.watch(...)"
@@ -58,11 +57,11 @@ class ContextLost(Rule):
         for event in run.whole.events:
             if event.kind == "context":
                 lost = LostContext.from_json(event.detail)
-                place = lost.kind, lost.started, lost.called, lost.holder
+                place = (lost.kind, lost.started, lost.called, lost.holder)
                 found.setdefault(place, []).append(lost)
                 steps.setdefault(place, event.step)
-        for place, group in found.items():
-            yield self._finding(group, steps[place])
+        for key, group in found.items():
+            yield self._finding(group, steps[key])
 
     def _finding(self, group: list[LostContext], step: int) -> Finding:
         lost = group[0]

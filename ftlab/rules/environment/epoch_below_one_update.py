@@ -47,7 +47,6 @@ class EpochBelowOneUpdate(Rule):
     """Finds data that does not suffice for a batch, or for an update."""
 
     code = "ENV004"
-    name = "epoch-below-one-update"
     layer = "data"
     requires = (needs_trainer,)
 

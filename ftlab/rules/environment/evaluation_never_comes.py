@@ -55,7 +55,6 @@ class EvaluationNeverComes(Rule):
     """Finds plans to evaluate, or to choose, that never come to pass."""
 
     code = "ENV003"
-    name = "evaluation-never-comes"
     layer = "rollback"
     requires = (needs_model,)
 

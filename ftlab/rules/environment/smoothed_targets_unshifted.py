@@ -50,7 +50,6 @@ class SmoothedTargetsUnshifted(Rule):
     """Finds smoothed losses that teach to copy."""
 
     code = "ENV005"
-    name = "smoothed-targets-unshifted"
     layer = "numerics"
     requires = (needs_model,)
 

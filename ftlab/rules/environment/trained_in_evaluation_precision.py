@@ -50,7 +50,6 @@ class TrainedInEvaluationPrecision(Rule):
     """Finds weights that an evaluation has left in half precision."""
 
     code = "ENV006"
-    name = "trained-in-evaluation-precision"
     layer = "numerics"
     requires = (needs_model,)
 

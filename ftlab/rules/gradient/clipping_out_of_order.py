@@ -83,7 +83,6 @@ class ClippingOutOfOrder(Rule):
     """Finds clippings that come too late, too early, too often or before unscaling."""
 
     code = "GRD011"
-    name = "clipping-out-of-order"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

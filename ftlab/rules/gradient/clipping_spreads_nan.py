@@ -55,7 +55,6 @@ class ClippingSpreadsNan(Rule):
     """Finds the tensor from which clipping has broken all the others."""
 
     code = "GRD016"
-    name = "clipping-spreads-nan"
     requires = (
         needs_clipping,
         needs_column("grad_max", "the largest gradient of every tensor", "ftlab.watch"),

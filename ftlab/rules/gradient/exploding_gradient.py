@@ -86,7 +86,6 @@ class ExplodingGradient(Rule):
     """Finds gradients that leave their own history behind."""
 
     code = "GRD002"
-    name = "exploding-gradient"
     status = "stable"
     requires = (
         needs_step_values(

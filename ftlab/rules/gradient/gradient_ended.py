@@ -77,7 +77,6 @@ class GradientEnded(Rule):
     """Finds tensors whose gradients end in the middle of a run."""
 
     code = "GRD009"
-    name = "gradient-ended"
     requires = (needs_gradients,)
     caused_by = ("GRD003", "OPT002")
 

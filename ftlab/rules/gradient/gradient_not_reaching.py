@@ -154,7 +154,6 @@ class GradientNotReaching(Rule):
     """Finds trainable tensors that never receive a gradient."""
 
     code = "GRD003"
-    name = "gradient-not-reaching"
     status = "stable"
     requires = (needs_gradients,)
     caused_by = (

@@ -143,7 +143,6 @@ class GradientsNotClippedTogether(Rule):
     """Finds gradients that are clipped in parts, not at all, or twice."""
 
     code = "GRD013"
-    name = "gradients-not-clipped-together"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -100,7 +100,6 @@ class GradientsNotUsedOnce(Rule):
     """Finds backwards that enter several updates, or none, or half of one."""
 
     code = "GRD005"
-    name = "gradients-not-used-once"
     status = "stable"
     requires = (
         Need(

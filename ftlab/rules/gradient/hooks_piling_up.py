@@ -89,7 +89,6 @@ class HooksPilingUp(Rule):
     """Finds hooks that are registered again and again."""
 
     code = "GRD010"
-    name = "hooks-piling-up"
     requires = (
         needs_step_values(
             "piled_hooks",

@@ -115,7 +115,6 @@ class LimitOutOfScale(Rule):
     """Finds limits that are no limits for the gradients that there are."""
 
     code = "GRD015"
-    name = "limit-out-of-scale"
     requires = (needs_clipping,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -117,7 +117,6 @@ class MicroBatchesMisweighed(Rule):
     """Finds accumulated gradients that are no mean over their micro-batches."""
 
     code = "GRD017"
-    name = "micro-batches-misweighed"
     caused_by = ("EXP003",)
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),

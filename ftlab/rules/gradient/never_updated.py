@@ -96,7 +96,6 @@ class NeverUpdated(Rule):
     """Finds backwards that no update follows."""
 
     code = "GRD019"
-    name = "never-updated"
     requires = (
         needs_operations(
             OP,

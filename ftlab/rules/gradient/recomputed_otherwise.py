@@ -75,7 +75,6 @@ class RecomputedOtherwise(Rule):
     """Finds checkpointed modules whose second pass is not their first."""
 
     code = "GRD004"
-    name = "recomputed-otherwise"
     caused_by = ("EXP008",)
     status = "stable"
     requires = (LOOKED_INTO,)

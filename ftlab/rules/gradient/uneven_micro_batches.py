@@ -53,7 +53,6 @@ class UnevenMicroBatches(Rule):
     """Tells that tokens weigh differently by the micro-batch that they are in."""
 
     code = "GRD018"
-    name = "uneven-micro-batches"
     caused_by = ("EXP003",)
     requires = (
         needs_operations("backward", "a backward", "let it run for a step"),

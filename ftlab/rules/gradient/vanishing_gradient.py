@@ -103,7 +103,6 @@ class VanishingGradient(Rule):
     """Finds gradients that die on their way down."""
 
     code = "GRD001"
-    name = "vanishing-gradient"
     status = "stable"
     caused_by = ("GRD002",)
     requires = (

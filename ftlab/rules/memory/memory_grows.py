@@ -55,7 +55,6 @@ class MemoryGrows(Rule):
     """Finds what holds more with each step."""
 
     code = "MEM001"
-    name = "memory-grows"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

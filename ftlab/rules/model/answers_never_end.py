@@ -76,7 +76,6 @@ class AnswersNeverEnd(Rule):
     """Finds models that unlearn to stop."""
 
     code = "MOD027"
-    name = "answers-never-end"
     caused_by = ("DAT020", "MOD028")
     requires = (needs_answers,)
 

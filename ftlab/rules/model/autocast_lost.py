@@ -60,7 +60,6 @@ class AutocastLost(Rule):
     """Finds models that no longer run in mixed precision."""
 
     code = "MOD026"
-    name = "autocast-lost"
     requires = (
         needs_steps_if_recorded(
             "recomputed",

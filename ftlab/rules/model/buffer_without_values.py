@@ -47,7 +47,6 @@ class BufferWithoutValues(Rule):
     """Finds buffers that nothing has filled, and tensors left on meta."""
 
     code = "MOD004"
-    name = "buffer-without-values"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -101,7 +101,6 @@ class CheckpointingMisapplied(Rule):
     """Finds checkpointing that saves nothing, or costs twice."""
 
     code = "MOD011"
-    name = "checkpointing-misapplied"
     caused_by = ("EXP008",)
     status = "stable"
     requires = (LOOKED_INTO,)

@@ -75,7 +75,6 @@ class CompiledModelRunsEagerly(Rule):
     """Finds compiled models that run eagerly."""
 
     code = "MOD020"
-    name = "compiled-model-runs-eagerly"
     requires = (WATCHED,)
 
     def applies(self, run: Run) -> bool:

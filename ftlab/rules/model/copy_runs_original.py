@@ -52,7 +52,6 @@ class CopyRunsOriginal(Rule):
     """Finds copies whose weights are never read."""
 
     code = "MOD018"
-    name = "copy-runs-original"
     requires = (
         needs_steps_if_recorded(
             "borrowed_calls",

@@ -65,7 +65,6 @@ class DropoutOffConfiguration(Rule):
     """Finds adapters that do not drop what their configuration says."""
 
     code = "MOD017"
-    name = "dropout-off-configuration"
     requires = (needs_wiring,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

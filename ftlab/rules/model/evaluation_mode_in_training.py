@@ -93,7 +93,6 @@ class EvaluationModeInTraining(Rule):
     """Finds what is trained in evaluation mode."""
 
     code = "MOD006"
-    name = "evaluation-mode-in-training"
     status = "stable"
     requires = (
         needs_steps_if_recorded(

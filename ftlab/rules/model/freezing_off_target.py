@@ -67,7 +67,6 @@ class FreezingOffTarget(Rule):
     """Finds what was frozen or thawed otherwise than it was written."""
 
     code = "MOD014"
-    name = "freezing-off-target"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:

@@ -55,7 +55,6 @@ class HookNotInGraph(Rule):
     """Finds hooks that compiled graphs run without."""
 
     code = "MOD005"
-    name = "hook-not-in-graph"
     status = "stable"
     requires = (
         needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),

@@ -57,7 +57,6 @@ class LessQuantisedThanAsked(Rule):
     """Finds models asked for in 4 bits that are not in good part."""
 
     code = "MOD003"
-    name = "less-quantised-than-asked"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -66,7 +66,6 @@ class ModeFixedByTracing(Rule):
     """Finds graphs with dropouts that do not follow the module's mode."""
 
     code = "MOD019"
-    name = "mode-fixed-by-tracing"
     requires = (
         needs_steps_if_recorded(
             "traced_modules",

@@ -53,7 +53,6 @@ class NeededColumnRemoved(Rule):
     """Finds columns that the loss or the collator asks for and never gets."""
 
     code = "MOD013"
-    name = "needed-column-removed"
     status = "stable"
     layer = "data"
     requires = (

@@ -69,7 +69,6 @@ class NewTokensFrozen(Rule):
     """Finds fresh rows that the batches need and that do not learn."""
 
     code = "MOD009"
-    name = "new-tokens-frozen"
     status = "stable"
     requires = (
         needs_if_recorded(

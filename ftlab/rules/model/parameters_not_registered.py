@@ -69,7 +69,6 @@ class ParametersNotRegistered(Rule):
     """Finds parameters in the loss that the model does not know of."""
 
     code = "MOD008"
-    name = "parameters-not-registered"
     status = "stable"
     requires = (
         needs_if_recorded(

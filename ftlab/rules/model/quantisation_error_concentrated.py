@@ -66,7 +66,6 @@ class QuantisationErrorConcentrated(Rule):
     """Finds the layers that 4 bits keep worst."""
 
     code = "MOD029"
-    name = "quantisation-error-concentrated"
     requires = (
         needs_if_recorded(
             "base_error",

@@ -68,7 +68,6 @@ class QuantisedHead(Rule):
     """Finds heads that are quantised in a model that is trained."""
 
     code = "MOD007"
-    name = "quantised-head"
     status = "stable"
     requires = (needs_model_facts,)
 

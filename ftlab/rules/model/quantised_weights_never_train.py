@@ -60,7 +60,6 @@ class QuantisedWeightsNeverTrain(Rule):
     """Finds blocks that are trained but for all their quantised matrices."""
 
     code = "MOD002"
-    name = "quantised-weights-never-train"
     status = "stable"
     requires = (needs_model_facts,)
 

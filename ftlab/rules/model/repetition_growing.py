@@ -52,7 +52,6 @@ class RepetitionGrowing(Rule):
     """Finds models that begin to go round in circles."""
 
     code = "MOD028"
-    name = "repetition-growing"
     caused_by = ("EXP005", "NUM014")
     requires = (needs_answers,)
 

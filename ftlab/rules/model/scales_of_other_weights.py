@@ -71,7 +71,6 @@ class ScalesOfOtherWeights(Rule):
     """Finds 4-bit weights that are read with the scales of other ones."""
 
     code = "MOD024"
-    name = "scales-of-other-weights"
     requires = (needs_model_facts,)
 
     def applies(self, run: Run) -> bool:

@@ -63,7 +63,6 @@ class StatisticsNotFrozen(Rule):
     """Finds frozen parts whose batch norms go on averaging."""
 
     code = "MOD023"
-    name = "statistics-not-frozen"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -91,7 +91,6 @@ class TeacherWithDropout(Rule):
     """Finds teachers whose answers are drawn by chance."""
 
     code = "MOD016"
-    name = "teacher-with-dropout"
     requires = (
         needs_step_values(
             "teacher_looks",

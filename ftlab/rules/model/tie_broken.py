@@ -73,7 +73,6 @@ class TieBroken(Rule):
     """Finds tied weights that are trained as two."""
 
     code = "MOD015"
-    name = "tie-broken"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:

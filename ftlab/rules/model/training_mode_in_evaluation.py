@@ -54,7 +54,6 @@ class TrainingModeInEvaluation(Rule):
     """Finds what is evaluated with dropout on."""
 
     code = "MOD010"
-    name = "training-mode-in-evaluation"
     status = "stable"
     requires = (
         needs_steps_if_recorded(

@@ -83,7 +83,6 @@ class UpdatesUndone(Rule):
     """Finds weights that are put back after the optimizer has moved them."""
 
     code = "MOD012"
-    name = "updates-undone"
     caused_by = ("EXP012",)
     requires = (
         needs_steps_if_recorded(

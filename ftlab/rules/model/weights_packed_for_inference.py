@@ -81,7 +81,6 @@ class WeightsPackedForInference(Rule):
     """Finds packed 4-bit weights that are trained through, merged into or saved."""
 
     code = "MOD001"
-    name = "weights-packed-for-inference"
     status = "stable"
     requires = (needs_model_facts,)
 

@@ -54,7 +54,6 @@ class EpsilonVanishes(Rule):
     """Finds optimizers whose eps is 0 in the dtype of their weights."""
 
     code = "NUM007"
-    name = "epsilon-vanishes"
     requires = (
         needs_facts("optimizers", "what optimizers hold", "ftlab.watch(model, opt)"),
     )

@@ -58,7 +58,6 @@ class EvaluationLossRises(Rule):
     """Finds training samples that are learnt by heart."""
 
     code = "NUM025"
-    name = "evaluation-loss-rises"
     requires = (
         Need(
             "evaluations",

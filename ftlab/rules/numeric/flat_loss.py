@@ -74,7 +74,6 @@ class FlatLoss(Rule):
     """Finds runs in which nothing that is trained has any effect."""
 
     code = "NUM003"
-    name = "flat-loss"
     status = "stable"
     requires = (
         needs_column(

@@ -71,7 +71,6 @@ class GradientsOffScale(Rule):
     """Finds updates from gradients that are not in true scale."""
 
     code = "NUM006"
-    name = "gradients-off-scale"
     requires = (
         needs_operations("step", "an optimizer's step", "let it run for some steps"),
     )

@@ -69,7 +69,6 @@ class GradientsUnderflow(Rule):
     """Finds gradients that float16 has rounded to 0."""
 
     code = "NUM011"
-    name = "gradients-underflow"
     requires = (
         needs_column(
             "coarse",

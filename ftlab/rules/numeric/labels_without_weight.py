@@ -42,7 +42,6 @@ class LabelsWithoutWeight(Rule):
     """Finds classes that occur and weigh nothing."""
 
     code = "NUM020"
-    name = "labels-without-weight"
     requires = (
         needs_column(
             "weightless",

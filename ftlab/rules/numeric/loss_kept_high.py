@@ -81,7 +81,6 @@ class LossKeptHigh(Rule):
     """Finds losses whose lowest possible value is near that of guessing."""
 
     code = "NUM018"
-    name = "loss-kept-high"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -78,7 +78,6 @@ class LossWorseThanGuessing(Rule):
     """Finds losses that only a model which is sure and wrong can have."""
 
     code = "NUM026"
-    name = "loss-worse-than-guessing"
     requires = (
         needs_step_values(
             "vocabulary",

@@ -59,7 +59,6 @@ class MeanOverMasked(Rule):
     """Finds means that are divided by positions that do not count."""
 
     code = "NUM027"
-    name = "mean-over-masked"
     caused_by = ("EXP005",)
     requires = (needs_operations("backward", "a backward", "let it run for a step"),)
 

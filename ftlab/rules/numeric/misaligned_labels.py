@@ -85,7 +85,6 @@ class MisalignedLabels(Rule):
     """Finds labels of another token than the next one."""
 
     code = "NUM014"
-    name = "misaligned-labels"
     caused_by = ("EXP005",)
     status = "stable"
     requires = (NEEDS,)

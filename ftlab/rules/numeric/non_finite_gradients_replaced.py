@@ -50,7 +50,6 @@ class NonFiniteGradientsReplaced(Rule):
     """Finds updates from gradients that were not finite before."""
 
     code = "NUM009"
-    name = "non-finite-gradients-replaced"
     requires = (
         needs_step_values("grad_norm", "the gradient norm of each step", "ftlab.watch"),
         needs_step_values("loss", "the loss of each step", "call backward on the loss"),

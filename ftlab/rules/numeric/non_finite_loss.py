@@ -72,7 +72,6 @@ class NonFiniteLoss(Rule):
     """Finds losses that are NaN or infinite."""
 
     code = "NUM001"
-    name = "non-finite-loss"
     status = "stable"
     caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
     requires = (needs_losses,)

@@ -67,7 +67,6 @@ class NotWhatTheLossTakes(Rule):
     """Finds losses that are given something else than they take."""
 
     code = "NUM015"
-    name = "not-what-the-loss-takes"
     status = "stable"
     requires = (
         needs_column(

@@ -58,7 +58,6 @@ class SaturatedLogits(Rule):
     """Finds logits that a constant drives into saturation."""
 
     code = "NUM013"
-    name = "saturated-logits"
     status = "stable"
     requires = (NEEDS,)
 

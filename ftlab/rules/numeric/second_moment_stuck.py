@@ -78,7 +78,6 @@ class SecondMomentStuck(Rule):
     """Finds second moments that rounding keeps at a height of long ago."""
 
     code = "NUM008"
-    name = "second-moment-stuck"
     requires = (
         needs_column(
             "moment2_l2",

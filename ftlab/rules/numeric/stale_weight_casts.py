@@ -52,7 +52,6 @@ class StaleWeightCasts(Rule):
     """Finds forwards with weights from before the last update."""
 
     code = "NUM010"
-    name = "stale-weight-casts"
     requires = (needs_step_values("loss", "the loss of each step", "ftlab.watch(...)"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

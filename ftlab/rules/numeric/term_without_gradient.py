@@ -60,7 +60,6 @@ class TermWithoutGradient(Rule):
     """Finds terms of the loss that were taken out of the graph."""
 
     code = "NUM012"
-    name = "term-without-gradient"
     requires = (
         needs_operations(
             "backward",

@@ -74,7 +74,6 @@ class UpdateBelowPrecision(Rule):
     """Finds weights that rounding keeps where they are."""
 
     code = "NUM002"
-    name = "update-below-precision"
     status = "stable"
     requires = (
         needs_column(

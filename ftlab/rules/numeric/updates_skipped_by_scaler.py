@@ -82,7 +82,6 @@ class UpdatesSkippedByScaler(Rule):
     """Finds scalers that skip updates again and again."""
 
     code = "NUM004"
-    name = "updates-skipped-by-scaler"
     requires = (
         if_recorded(
             needs_step_values(

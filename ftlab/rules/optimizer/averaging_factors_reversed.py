@@ -50,7 +50,6 @@ class AveragingFactorsReversed(Rule):
     """Finds betas that stand in the wrong order."""
 
     code = "OPT024"
-    name = "averaging-factors-reversed"
     status = "stable"
     requires = (
         needs_facts(

@@ -79,7 +79,6 @@ class DecayOutweighsGradient(Rule):
     """Finds weights that decay moves more than the gradient does."""
 
     code = "OPT022"
-    name = "decay-outweighs-gradient"
     status = "stable"
     caused_by = ("GRD003",)
     requires = (

@@ -76,7 +76,6 @@ class EpsOutweighsMoments(Rule):
     """Finds an Adam that eps makes an SGD."""
 
     code = "OPT021"
-    name = "eps-outweighs-moments"
     status = "stable"
     requires = (
         needs_column(

@@ -88,7 +88,6 @@ class FloorAboveRate(Rule):
     """Finds schedules that go up to what they should not fall below."""
 
     code = "OPT029"
-    name = "floor-above-rate"
     requires = (
         Need(
             "a learning-rate scheduler, or the arguments of a Trainer",

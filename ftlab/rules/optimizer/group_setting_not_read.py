@@ -75,7 +75,6 @@ class GroupSettingNotRead(Rule):
     """Finds settings of groups under keys that no optimizer reads."""
 
     code = "OPT026"
-    name = "group-setting-not-read"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

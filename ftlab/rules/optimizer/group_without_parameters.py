@@ -61,7 +61,6 @@ class GroupWithoutParameters(Rule):
     """Finds parameter groups whose parameters were not found."""
 
     code = "OPT009"
-    name = "group-without-parameters"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -82,7 +82,6 @@ class GroupWithoutRate(Rule):
     """Finds parameter groups whose learning rate is 0 from the start."""
 
     code = "OPT005"
-    name = "group-without-rate"
     status = "stable"
     requires = (needs_rates, needs_optimizers)
 

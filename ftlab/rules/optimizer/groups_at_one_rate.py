@@ -61,7 +61,6 @@ class GroupsAtOneRate(Rule):
     """Finds groups whose different rates are not kept."""
 
     code = "OPT019"
-    name = "groups-at-one-rate"
     requires = (needs_rates, needs_optimizers)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -52,7 +52,6 @@ class LossMaximized(Rule):
     """Finds optimizers that climb the loss."""
 
     code = "OPT027"
-    name = "loss-maximized"
     requires = (needs_optimizers, NEEDS)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

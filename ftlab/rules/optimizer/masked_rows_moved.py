@@ -66,7 +66,6 @@ class MaskedRowsMoved(Rule):
     """Finds masked rows that weight decay or momentum moves."""
 
     code = "OPT020"
-    name = "masked-rows-moved"
     status = "stable"
     requires = (
         needs_if_recorded(

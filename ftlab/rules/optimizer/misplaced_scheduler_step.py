@@ -72,7 +72,6 @@ class MisplacedSchedulerStep(Rule):
     """Finds schedulers that step at the wrong place or too often."""
 
     code = "OPT003"
-    name = "misplaced-scheduler-step"
     status = "stable"
     requires = (needs_scheduler_steps,)
 

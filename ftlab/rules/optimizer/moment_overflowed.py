@@ -60,7 +60,6 @@ class MomentOverflowed(Rule):
     """Finds infinite moments of finite gradients."""
 
     code = "OPT025"
-    name = "moment-overflowed"
     status = "stable"
     requires = (
         needs_if_recorded(

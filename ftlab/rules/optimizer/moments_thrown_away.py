@@ -91,7 +91,6 @@ class MomentsThrownAway(Rule):
     """Finds optimizers that begin anew all the time."""
 
     code = "OPT023"
-    name = "moments-thrown-away"
     status = "stable"
     requires = (
         needs_step_values(

@@ -68,7 +68,6 @@ class OptimizerHoldsStaleParameters(Rule):
     """Finds optimizers that step tensors which the model does not have."""
 
     code = "OPT001"
-    name = "optimizer-holds-stale-parameters"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP004")

@@ -50,7 +50,6 @@ class OutgrownOptimizerState(Rule):
     """Finds moments of another shape than their parameter."""
 
     code = "OPT006"
-    name = "outgrown-optimizer-state"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP034",)

@@ -54,7 +54,6 @@ class ParameterHeldTwice(Rule):
     """Finds parameters that get two updates from one gradient."""
 
     code = "OPT007"
-    name = "parameter-held-twice"
     status = "stable"
     requires = (needs_optimizers,)
 

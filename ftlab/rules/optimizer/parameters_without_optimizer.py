@@ -76,7 +76,6 @@ class ParametersWithoutOptimizer(Rule):
     """Finds trainable parameters that no optimizer updates."""
 
     code = "OPT002"
-    name = "parameters-without-optimizer"
     status = "stable"
     requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP003", "OPT001")

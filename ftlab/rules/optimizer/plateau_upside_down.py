@@ -88,7 +88,6 @@ class PlateauUpsideDown(Rule):
     """Finds schedules that take what gets better for what gets worse."""
 
     code = "OPT017"
-    name = "plateau-upside-down"
     requires = (
         needs_facts(
             "schedulers",

@@ -66,7 +66,6 @@ class RateOffSchedule(Rule):
     """Finds rates that are not what their schedule stands for."""
 
     code = "OPT016"
-    name = "rate-off-schedule"
     requires = (needs_scheduler_steps,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -74,7 +74,6 @@ class RateOverwritten(Rule):
     """Finds rates that do not last."""
 
     code = "OPT015"
-    name = "rate-overwritten"
     requires = (needs_scheduler_steps,)
     caused_by = ("OPT003", "ADP027")
 

@@ -69,7 +69,6 @@ class RateTooHigh(Rule):
     """Finds learning rates that overwrite the weights."""
 
     code = "OPT014"
-    name = "rate-too-high"
     requires = (
         needs_column(
             "update_l2",

@@ -64,7 +64,6 @@ class RateTooLow(Rule):
     """Finds learning rates at which an adapter stays without effect."""
 
     code = "OPT013"
-    name = "rate-too-low"
     requires = (
         needs_column(
             "ratio",

@@ -75,7 +75,6 @@ class RatesReversed(Rule):
     """Finds rates per group that are the wrong way round."""
 
     code = "OPT018"
-    name = "rates-reversed"
     requires = (needs_optimizers,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -153,7 +153,6 @@ class ScheduleLengthOff(Rule):
     """Finds schedules whose settings make them too short, too long or constant."""
 
     code = "OPT011"
-    name = "schedule-length-off"
     requires = (needs_schedule,)
     caused_by = ("OPT003",)
 

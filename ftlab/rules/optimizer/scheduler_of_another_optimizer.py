@@ -49,7 +49,6 @@ class SchedulerOfAnotherOptimizer(Rule):
     """Finds schedules that are applied to an optimizer nobody steps."""
 
     code = "OPT008"
-    name = "scheduler-of-another-optimizer"
     status = "stable"
     requires = (needs_scheduler_steps,)
 

@@ -57,7 +57,6 @@ class SlowWithinTheStep(Rule):
     """Finds what slows steps down without being part of the model."""
 
     code = "TIM003"
-    name = "slow-within-the-step"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -52,7 +52,6 @@ class WaitsForData(Rule):
     """Finds steps that wait for their batch."""
 
     code = "TIM001"
-    name = "waits-for-data"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -73,7 +73,6 @@ class WorkBesideTheStep(Rule):
     """Finds what takes time between steps."""
 
     code = "TIM002"
-    name = "work-beside-the-step"
     requires = (NEEDS,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

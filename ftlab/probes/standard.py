@@ -18,6 +18,7 @@ from ftlab.probes.graph.copied_forwards import CopiedForwards
 from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.graph.origins import Origins
 from ftlab.probes.graph.reference_passes import ReferencePasses
+from ftlab.probes.holding.kept_outputs import KeptOutputs
 from ftlab.probes.holding.leaks import Leaks
 from ftlab.probes.loss.constant_terms import ConstantTerms
 from ftlab.probes.loss.logits import Logits
@@ -101,6 +102,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         throughput,
         Memory(),
         Leaks(),
+        KeptOutputs(),
         StepTimes(),
         LostContexts(),
         Logits(interval),

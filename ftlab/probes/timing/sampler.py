@@ -2,7 +2,9 @@
 
 import _thread
 import collections
+import contextlib
 import ctypes
+import gc
 import linecache
 import sys
 import threading
@@ -18,6 +20,9 @@ from ftlab.records.step_time import HotPlace
 
 PERIOD = 0.01
 """Seconds between two looks: one takes about 30 us, which is 0.3 % of the time."""
+
+AT_ONCE = 0.001
+"""Seconds from asking to looking, by which nobody can have waited for the asking."""
 
 DEEP = 200
 """Frames that are gone through from the innermost one."""
@@ -48,7 +53,7 @@ class Sampler:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._asked = False
-        self._last = 0.0
+        self._last = self._asked_at = self._collecting = 0.0
         self._call = _PENDING(self._look)
 
     @property
@@ -65,10 +70,13 @@ class Sampler:
             target=self._run, name="ftlab-sampler", daemon=True
         )
         self._thread.start()
+        gc.callbacks.append(self._see_collection)
 
     def stop(self) -> None:
         """Look no more; what was counted stays."""
         self._ended.set()
+        if self._see_collection in gc.callbacks:
+            gc.callbacks.remove(self._see_collection)
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
@@ -77,7 +85,7 @@ class Sampler:
         return tuple(
             HotPlace(
                 phase=phase,
-                place=shown_place(file, line),
+                place=shown_place(file, line) if file else "",
                 function=function,
                 line=linecache.getline(file, line).strip(),
                 library=library,
@@ -93,6 +101,7 @@ class Sampler:
             if not self._asked:
                 self._asked = True
                 _calls[id(self)] = self._call
+                self._asked_at = time.perf_counter()
                 ctypes.pythonapi.Py_AddPendingCall(self._call, None)
 
     def _look(self, _: Any) -> int:
@@ -108,9 +117,23 @@ class Sampler:
         self._asked = False
         return 0
 
+    def _see_collection(self, moment: str, _: Any) -> None:
+        """Count a long collection at the line that has begun it: nobody looks then."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if moment == "start":
+            self._collecting = time.perf_counter()
+        elif time.perf_counter() - self._collecting >= PERIOD:
+            with own_time, contextlib.suppress(Exception):
+                self._last, self._asked_at = self._collecting, 0.0
+                self._count(sys._getframe(1))  # noqa: SLF001  as in _look
+
     def _count(self, frame: types.FrameType) -> None:
         now = time.perf_counter()
         key = None if self._ended.is_set() else _key(self._phase(), frame)
+        waited = now - self._last > 2 * PERIOD
+        if key is not None and waited and now - self._asked_at < AT_ONCE:
+            key = (key[0], "", 0, "", "")  # Python was locked up to now, a line before
         if key is not None:
             self._counts[key] += max(round((now - self._last) / PERIOD), 1)
         self._last = now

@@ -91,7 +91,7 @@ class StepTimes:
         for each in places:
             met[each.place] += each.samples
         line, count = max(met.items(), key=lambda each: each[1], default=("", 0))
-        if count < max(CLEAR * met.total(), LEAST_MET):
+        if not line or count < max(CLEAR * met.total(), LEAST_MET):
             return None
         return max(
             (each for each in places if each.place == line),

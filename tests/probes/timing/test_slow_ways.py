@@ -62,6 +62,7 @@ def _loop(folder: Path, way: str) -> Watch:
         collate_fn=slow_collator if way == "slow collator" else None,
         num_workers=1 if way == "too few workers" else 0,
     )
+    kept = [[] for _ in range(2_000_000 * (way == "collecting garbage"))]
     anomaly = torch.autograd.set_detect_anomaly(way == "anomaly detection")
     with anomaly, ftlab.watch(model, optimizer, run_dir=folder / "run") as watch:
         for batch in loader:
@@ -72,11 +73,12 @@ def _loop(folder: Path, way: str) -> Watch:
             if way == "slow metric":
                 slow_metric(output.logits)
             if way == "collecting garbage":
-                gc.collect()
+                gc.collect()  # of all that is kept
             if way == "saving":
                 torch.save(torch.zeros(20_000_000), folder / "state.pt")
             if way == "evaluating":
                 _evaluate(model, batch)
+    kept.clear()
     return watch
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.holding.edges import forget_types
 from ftlab.probes.holding.growth import grown
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.holders import described, grown_unreached
@@ -83,18 +84,11 @@ class Leaks(Probe):
         self._idle = bytes_in_use()
         if self._began is None:
             self._began = self._clock()
-        elements = max(
-            (
-                each.numel()
-                for each in inputs.values()
-                if isinstance(each, torch.Tensor)
-            ),
-            default=0,
-        )
+        sizes = [e.numel() for e in inputs.values() if isinstance(e, torch.Tensor)]
+        elements = max(sizes, default=0)
         since = moment.step - (self._first or 0)
         if since >= SETTLED:
-            sample = Sample(moment.step, self._idle, elements, self._before)
-            self._trend.add(sample)
+            self._trend.add(Sample(moment.step, self._idle, elements, self._before))
         growth = self._look(moment.step) if self._is_time(since) else []
         self._before = elements
         if growth:
@@ -125,7 +119,7 @@ class Leaks(Probe):
             self._look_deeper(step)
         elif len(self._looks) == 3:
             found = self._grown(survey)
-        survey.forget()
+        forget_types()
         self._cost = max(self._cost, 3 * (self._clock() - began))
         return found
 
@@ -137,7 +131,7 @@ class Leaks(Probe):
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
             self._deep = True
-            self._looks = [Survey(deep=True).forget().look(step, self._before)]
+            self._looks = [Survey(deep=True).look(step, self._before)]
 
     def _grown(self, survey: Survey) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False
@@ -147,13 +141,9 @@ class Leaks(Probe):
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4
         self._trend.clear()
-        new = [
-            replace(each, threshold=least)
-            for each in found
-            if each.path not in self._told
-        ]
+        new = [each for each in found if each.path not in self._told]
         self._told.update(each.path for each in new)
-        return new
+        return [replace(each, threshold=least) for each in new]
 
 
 def _event(step: int, growth: list[Growth]) -> Event:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.holding.climb import unreached
-from ftlab.probes.holding.edges import forget_types, kind_of
+from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.labels import Labels
 from ftlab.probes.holding.look import Held, Look
 from ftlab.probes.holding.walk import Walk
@@ -23,7 +23,7 @@ CONTAINERS = (list, dict, set, collections.deque)
 class Survey:
     """One look at all that user code reaches, in `Held` by path.
 
-    Holds nothing alive of what it has seen once `forget` is called.
+    It keeps alive what it has seen; what `look` returns does not.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ class Survey:
 
     Attributes
     ----------
+    walk
+        The objects, by position.
     held
         What lies at each path.
     known
@@ -48,12 +50,12 @@ class Survey:
         deep: bool = False,
         told: Callable[[Path, int, int], object] = lambda *_: None,
     ) -> None:
-        self.walk: Walk | None = Walk()
+        self.walk = Walk()
         self.known = {id(each): id(type(each)) for each in self.walk.objects}
         self.held: dict[Path, Held] = {}
         self.storages: dict[Any, int] = {}
         labels = Labels(self.walk)
-        for position, size, what in self._sized(self.walk):
+        for position, size, what in self._sized():
             path = labels.path(position)
             each = self.held.setdefault(path, Held())
             each.bytes += size
@@ -71,16 +73,8 @@ class Survey:
         """Return the numbers, which keep nothing alive."""
         return Look(step, self.held, self.unreached, self.known, elements)
 
-    def forget(self) -> "Survey":
-        """Let go of the objects; the numbers stay."""
-        for each in self.held.values():
-            each.position = -1
-        self.walk = None
-        forget_types()
-        return self
-
-    def _sized(self, walk: Walk) -> Iterator[tuple[int, int, str]]:
-        for position, each in enumerate(walk.objects):
+    def _sized(self) -> Iterator[tuple[int, int, str]]:
+        for position, each in enumerate(self.walk.objects):
             kind = kind_of(type(each))
             if kind == "tensor":
                 yield position, self._new_bytes(each), "tensor"

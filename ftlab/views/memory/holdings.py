@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ftlab.records.holdings import OWNERS, Holdings
 from ftlab.records.sizes import size
-from ftlab.views.style import SERIES
+from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ class HoldingsView(View[Holdings]):
         columns = ["owner", "path", "what", "bytes", "count"]
         rows = [tuple(getattr(each, n) for n in columns) for each in summary.held]
         frame = pd.DataFrame(rows, columns=columns)
-        names = type(summary.process).__dataclass_fields__
-        frame.attrs |= {name: getattr(summary.process, name) for name in names}
+        frame.attrs |= asdict(summary.process)
         return frame
 
     def _text(self, summary: Holdings) -> str:
@@ -81,16 +81,11 @@ class HoldingsView(View[Holdings]):
         long = max(map(len, sizes), default=0)
         lines = [f"{self.title}: {self.headline()}"]
         for each, took in zip(shown, sizes, strict=True):
-            things = "tensor" if each.owner != "other objects" else "thing"
-            what = ", ".join(
-                filter(
-                    None, (each.what, f"{each.count} {things}{'s'[: each.count - 1]}")
-                )
-            )
+            noun = "thing" if each.owner == "other objects" else "tensor"
+            what = ", ".join(filter(None, (each.what, count(each.count, noun))))
             held = "held by " if each.owner.endswith("gone") else ""
-            lines.append(
-                f"  {each.owner:<{wide}}  {took:<{long}}  {held}{each.path} ({what})"
-            )
+            line = f"  {each.owner:<{wide}}  {took:<{long}}  {held}{each.path} ({what})"
+            lines.append(line)
         rest = summary.held[SHOWN:]
         if rest:
             more = size(sum(each.bytes for each in rest))

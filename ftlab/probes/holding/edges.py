@@ -165,15 +165,10 @@ def running_frames() -> Iterator[types.FrameType]:
 
 
 def _of_tensor(owner: torch.Tensor) -> list[Any]:
-    found: list[Any] = []
-    if not owner.is_leaf:
-        found.append(owner.grad_fn)  # the collector sees it of some tensors only
-    elif owner.grad is not None:
-        found.append(owner.grad)
+    # the collector sees the node of some tensors only
+    linked = owner.grad if owner.is_leaf else owner.grad_fn
     base = owner._base  # noqa: SLF001  torch documents it for views
-    if base is not None:
-        found.append(base)
-    return found
+    return [each for each in (linked, base) if each is not None]
 
 
 def _of_array(owner: Any) -> list[Any]:

@@ -7,7 +7,7 @@ three surveys are taken; what grew between them is told in an event, by name.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 import torch
@@ -148,5 +148,5 @@ class Leaks(Probe):
 
 def _event(step: int, growth: list[Growth]) -> Event:
     words = ", ".join("".join(each.path) for each in growth)
-    detail = {"growth": [each.as_json() for each in growth]}
+    detail = {"growth": [asdict(each) for each in growth]}
     return Event("memory", step, time.time(), f"memory grows: {words}", detail)

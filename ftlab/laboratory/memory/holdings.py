@@ -1,6 +1,7 @@
 """Who holds what now: all that names reach, by the model or optimizer that owns it."""
 
 import contextlib
+from collections.abc import Mapping
 
 import psutil
 import torch
@@ -10,7 +11,7 @@ from ftlab.probes.holding.climb import climbed, tensor_at
 from ftlab.probes.holding.edges import forget_types, kind_of
 from ftlab.probes.holding.heap import bytes_in_use, heap_in_use, is_exact
 from ftlab.probes.holding.labels import Labels
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.walk import Walk
 from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import GARBAGE, GRAPH, OUTSIDE, Path, path_text
@@ -28,15 +29,15 @@ _Key = tuple[Owner, str, str]
 def holdings() -> Holdings:
     """Look at all that user code reaches."""
     things: list[tuple[Path, int, int]] = []
-    survey = Survey(deep=True, told=lambda *each: things.append(each))
-    owned = _Owned(survey.walk)
+    look, walk = survey(0, deep=True, told=lambda *each: things.append(each))
+    owned = _Owned(walk)
     sums: dict[_Key, list[int]] = {}
     for path, position, size in things:
         each = sums.setdefault(owned.key(path, position), [0, 0])
         each[0] += size
         each[1] += 1
     held = [Holding(*key, *amounts) for key, amounts in sums.items() if amounts[0]]
-    held += _unreached(survey)
+    held += _unreached(look.unreached)
     forget_types()
     held.sort(key=lambda each: (-each.bytes, each.path))
     return Holdings(tuple(held), process_memory())
@@ -92,9 +93,9 @@ class _Owned:
         return owner, text, dtype_name(each.dtype)
 
 
-def _unreached(survey: Survey) -> list[Holding]:
+def _unreached(lost: Mapping[int, int]) -> list[Holding]:
     """Name who holds the largest tensors that no name reaches."""
-    sizes = sorted(survey.unreached.items(), key=lambda each: -each[1])
+    sizes = sorted(lost.items(), key=lambda each: -each[1])
     found = []
     for key, size in [each for each in sizes if each[1]][:NAMED]:
         tensor = tensor_at(key)

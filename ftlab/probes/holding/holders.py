@@ -15,7 +15,7 @@ from ftlab.probes.holding.growth import Grown
 from ftlab.probes.holding.labels import way_labels
 from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.walk import Walk
 from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import (
     CLOSED,
@@ -30,15 +30,16 @@ from ftlab.records.holding import (
 )
 
 
-def described(grown: Grown, survey: Survey, looks: Looks) -> Growth:
-    """Say who holds what; ``survey`` is the last look, with the objects."""
-    leaf = survey.held.get(grown.leaf, Held())
-    ways = [survey.walk.way(end) for end in (leaf.first, leaf.position) if end >= 0]
+def described(grown: Grown, walk: Walk, looks: Looks) -> Growth:
+    """Say who holds what; ``walk`` has the objects of the last look."""
+    held = looks[-1].held
+    leaf = held.get(grown.leaf, Held())
+    ways = [walk.way(end) for end in (leaf.first, leaf.position) if end >= 0]
     old = min((_oldest(way, looks) for way in ways), key=len, default=())
     path = max(grown.path, old, key=len)
     way = ways[-1] if ways else ()
     graphs = grown.leaf[-1] == GRAPH
-    things = survey.held.get(grown.leaf[:-1]) if graphs else leaf
+    things = held.get(grown.leaf[:-1]) if graphs else leaf
     return Growth(
         path=path,
         kind=holder_kind(grown.leaf, way),

@@ -17,8 +17,9 @@ from ftlab.probes.holding.growth import grown
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.holders import described, grown_unreached
 from ftlab.probes.holding.look import Look
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.trend import LEAST, RELEVANT, Sample, Trend
+from ftlab.probes.holding.walk import Walk
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.records.event import Event
 from ftlab.records.holding import Growth, Path
@@ -112,13 +113,13 @@ class Leaks(Probe):
     def _look(self, step: int) -> list[Growth]:
         """Take one survey; after the third, return what grew."""
         began = self._clock()
-        survey = Survey(deep=self._deep)
-        self._looks.append(survey.look(step, self._before))
+        look, walk = survey(step, self._before, deep=self._deep)
+        self._looks.append(look)
         found: list[Growth] = []
         if len(self._looks) == 2:
             self._look_deeper(step)
         elif len(self._looks) == 3:
-            found = self._grown(survey)
+            found = self._grown(walk)
         forget_types()
         self._cost = max(self._cost, 3 * (self._clock() - began))
         return found
@@ -131,12 +132,12 @@ class Leaks(Probe):
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
             self._deep = True
-            self._looks = [Survey(deep=True).look(step, self._before)]
+            self._looks = [survey(step, self._before, deep=True)[0]]
 
-    def _grown(self, survey: Survey) -> list[Growth]:
+    def _grown(self, walk: Walk) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False
         least = max(LEAST / 4, RELEVANT * (self._idle or 0.0))
-        found = [described(each, survey, looks) for each in grown(looks, least)]
+        found = [described(each, walk, looks) for each in grown(looks, least)]
         found += grown_unreached(looks, least)
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4

@@ -165,12 +165,6 @@ def is_library(module: str | None) -> bool:
 
 @functools.cache
 def _library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    return (
-        paths["stdlib"],
-        paths["platstdlib"],
-        paths["purelib"],
-        paths["platlib"],
-        *site.getsitepackages(),
-        site.getusersitepackages(),
-    )
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    paths = map(sysconfig.get_paths().__getitem__, kinds)
+    return (*paths, *site.getsitepackages(), site.getusersitepackages())

@@ -63,7 +63,7 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         """
         summary = self.summary
         figure = new_figure(*self.size_of(summary))
-        self._draw(figure, summary, self._chosen(summary, statistic))
+        self.draw_on(figure, summary, statistic)
         return figure
 
     def headline(self) -> str:
@@ -108,16 +108,11 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
             for name, last in found.items()
         }
 
-    def draw_on(self, figure: Figure | SubFigure, summary: MeasuredSummary) -> None:
-        """Draw the first statistic on a figure, or on a part of one."""
-        self._draw(figure, summary, self._chosen(summary, ""))
-
-    def _draw(
-        self,
-        figure: Figure | SubFigure,
-        summary: MeasuredSummary,
-        one: Statistic | None,
+    def draw_on(
+        self, figure: Figure | SubFigure, summary: MeasuredSummary, statistic: str = ""
     ) -> None:
+        """Draw a statistic, by default the first, on a figure or a part of one."""
+        one = self._chosen(summary, statistic)
         if one is None or not _shown(summary):
             axes = figure.add_subplot()
             axes.text(0.5, 0.5, f"{self.title}: nothing recorded yet", ha="center")

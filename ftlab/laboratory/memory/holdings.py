@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import psutil
 import torch
 
-from ftlab.laboratory.memory.meter import storage_of
+from ftlab.laboratory.memory.meter import parts_of, storage_of
 from ftlab.probes.holding.climb import climbed, tensor_at
 from ftlab.probes.holding.edges import forget_types, kind_of
 from ftlab.probes.holding.heap import bytes_in_use, heap_in_use, is_exact
@@ -16,7 +16,6 @@ from ftlab.probes.holding.walk import Walk
 from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import GARBAGE, GRAPH, OUTSIDE, Path, path_text
 from ftlab.records.holdings import Holding, Holdings, Owner, ProcessMemory
-from ftlab.replay.tracing.modules import quantization_tensors
 
 NAMED = 3
 """Tensors that no name reaches whose holders are asked for, the largest."""
@@ -67,7 +66,7 @@ class _Owned:
         weights = self._key("weights", at, module)
         gradients = self._key("gradients", at, module)
         for tensor in (*module.parameters(), *module.buffers()):
-            for part in (tensor, *quantization_tensors(tensor)):
+            for part in parts_of(tensor):
                 self._owners.setdefault(storage_of(part), weights)
             if tensor.is_leaf and tensor.grad is not None:
                 self._owners.setdefault(storage_of(tensor.grad), gradients)

@@ -85,19 +85,17 @@ class WorkBesideTheStep(Rule):
             return  # a trainer's own work: nothing that its user could change
         called = "work between two steps" if phase == "other" else phase
         cause = f"There is much {called} for so few steps."
+        places = [_PLACES[phase]] if phase in _PLACES else []
         if place is not None:
             cause = f"Most of it at {at_line(place)}."
+            places += [Place("call", place.function), Place("call", place.place)]
         yield self.finding(
             times.severity(phase),
             f"{at_steps(*times.steps)}: {times.share(phase):.0%} of the time, "
             f"{1e3 * times.seconds[phase]:.0f} ms of a step, goes to {called}",
             cause=cause,
             fix=_FIXES[phase],
-            places=[
-                *([_PLACES[phase]] if phase in _PLACES else ()),
-                *([Place("call", place.function)] if place is not None else ()),
-                *([Place("call", place.place)] if place is not None else ()),
-            ],
+            places=places,
             steps=times.steps,
             evidence={
                 "phase": phase,

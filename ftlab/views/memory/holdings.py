@@ -51,7 +51,7 @@ class HoldingsView(View[Holdings]):
     title = "Memory now"
 
     def __init__(self, holdings: Holdings) -> None:
-        super().__init__()
+        super().__init__(holdings)
         self.holdings = holdings
 
     def headline(self) -> str:
@@ -60,9 +60,6 @@ class HoldingsView(View[Holdings]):
         inside = self.holdings.total("held inside libraries")
         said = f"{size(self.holdings.total() - lost - inside)} that names reach"
         return f"{said}, {size(lost)} that none reaches" if lost else said
-
-    def _summarise(self) -> Holdings:
-        return self.holdings
 
     def _table(self, summary: Holdings) -> pd.DataFrame:
         """Give each holder a row, and what the process has, in ``attrs``."""
@@ -106,10 +103,8 @@ class HoldingsView(View[Holdings]):
         axis.set_yticks(range(len(shown)), names, fontsize=7)
         axis.set_xlabel("MiB", fontsize=8)
         axis.tick_params(axis="x", labelsize=7)
-        said = f"{self.title}: {self.headline()}; process {size(summary.process.rss)}"
-        if summary.process.reserved == summary.process.reserved:
-            said += (
-                f", CUDA {size(summary.process.allocated)} of "
-                f"{size(summary.process.reserved)} reserved"
-            )
+        has = summary.process
+        said = f"{self.title}: {self.headline()}; process {size(has.rss)}"
+        if has.reserved == has.reserved:
+            said += f", CUDA {size(has.allocated)} of {size(has.reserved)} reserved"
         figure.suptitle(said, fontsize=9, x=0.01, ha="left")

@@ -52,7 +52,7 @@ class LifetimeView(View[StepMemory]):
     title = "Lifetimes"
 
     def __init__(self, step: StepMemory, *, measured: bool) -> None:
-        super().__init__()
+        super().__init__(step)
         self.step = step
         self.measured = measured
 
@@ -64,9 +64,6 @@ class LifetimeView(View[StepMemory]):
             f"peak, operation {step.peak_at:,} of {step.operations:,}, in "
             f"{step.phase_of(step.peak_at)}; {count(len(step.lives), 'storage')}"
         )
-
-    def _summarise(self) -> StepMemory:
-        return self.step
 
     def _table(self, summary: StepMemory) -> pd.DataFrame:
         """Give each storage that is alive at the peak a row, the largest first."""

@@ -53,7 +53,7 @@ class StepMemoryView(View[Pair]):
         measured: StepMemory | None = None,
         note: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__((predicted, measured))
         self.predicted = predicted
         self.measured = measured
         self.note = note
@@ -84,9 +84,6 @@ class StepMemoryView(View[Pair]):
         if predicted is None:
             return said
         return f"{said}; {size(predicted.peak)} predicted ({100 * self.error:+.1f} %)"
-
-    def _summarise(self) -> Pair:
-        return self.predicted, self.measured
 
     def _table(self, summary: Pair) -> pd.DataFrame:
         import pandas as pd

@@ -63,7 +63,7 @@ class ComparisonView(View["AdapterComparison"]):
         tokenizers: tuple[str, ...] = (),
         not_executed: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__(comparison)
         self.comparison = comparison
         self.difference = difference
         self.tokenizers = tokenizers
@@ -85,9 +85,6 @@ class ComparisonView(View["AdapterComparison"]):
     def headline(self) -> str:
         """Say in one line how far they are apart."""
         return str(harmless(next(self._lines())))
-
-    def _summarise(self) -> AdapterComparison:
-        return self.comparison
 
     def _table(self, summary: AdapterComparison) -> pd.DataFrame:
         import pandas as pd

@@ -46,7 +46,7 @@ class RanksView(View["TruncatedRanks"]):
     title = "Ranks"
 
     def __init__(self, ranks: TruncatedRanks) -> None:
-        super().__init__()
+        super().__init__(ranks)
         self.ranks = ranks
 
     @property
@@ -105,9 +105,6 @@ class RanksView(View["TruncatedRanks"]):
             f"gains on this batch: loss {whole.loss:.5g} -> {enough.loss:.5g}, "
             f"{without:.5g} without it"
         )
-
-    def _summarise(self) -> TruncatedRanks:
-        return self.ranks
 
     def _table(self, summary: TruncatedRanks) -> pd.DataFrame:
         import pandas as pd

@@ -1,8 +1,8 @@
 """Who holds memory, in names: how much lies where, and what of it grows."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 MANY = "[...]"
 """Stands for each element of a list, or of a dictionary whose keys are no names."""
@@ -105,13 +105,3 @@ class Growth:
     limit: int = 0
     threshold: float = 0.0
     lines: tuple[tuple[str, str], ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return values that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Growth":
-        """Read what `as_json` has written."""
-        lines = tuple((str(at), str(line)) for at, line in values["lines"])
-        return cls(**{**values, "path": tuple(values["path"]), "lines": lines})

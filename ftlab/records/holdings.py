@@ -1,7 +1,7 @@
 """Who holds memory now, and what the process has of it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Owner = Literal[
     "weights",
@@ -16,18 +16,7 @@ Owner = Literal[
     "reached by no name",
 ]
 
-OWNERS: tuple[Owner, ...] = (
-    "weights",
-    "gradients",
-    "optimizer state",
-    "parameters of a model that is gone",
-    "graphs",
-    "batches",
-    "other tensors",
-    "other objects",
-    "held inside libraries",
-    "reached by no name",
-)
+OWNERS: tuple[Owner, ...] = get_args(Owner)
 
 
 @dataclass(frozen=True, slots=True)

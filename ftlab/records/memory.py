@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,11 @@ Category = Literal[
     "temporary",
 ]
 
-CATEGORIES: tuple[Category, ...] = (
-    "weights",
-    "adapters",
-    "optimizer state",
-    "gradients",
-    "activations",
-    "logits and loss",
-    "batch",
-    "temporary",
-)
+CATEGORIES: tuple[Category, ...] = get_args(Category)
 """In the order in which they are stacked: what stays is at the bottom."""
 
 PhaseName = Literal["forward", "backward", "step"]
-PHASES: tuple[PhaseName, ...] = ("forward", "backward", "step")
+PHASES: tuple[PhaseName, ...] = get_args(PhaseName)
 
 BEFORE = -1
 """Index of the operation that made what was there before the step."""

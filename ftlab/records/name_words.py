@@ -43,6 +43,20 @@ def short_name(name: str) -> str:
     return f"{bare[: factor.start()]}.{kept}"
 
 
+def listed(names: Sequence[str], shown: int = 2) -> str:
+    """Return the first names and how many more there are.
+
+    Examples
+    --------
+    >>> from ftlab.records.name_words import listed
+    >>> listed(["a", "b", "c", "d"])
+    'a, b and 2 more'
+    """
+    head = ", ".join(names[:shown])
+    rest = len(names) - shown
+    return f"{head} and {rest} more" if rest > 0 else head
+
+
 def in_words(names: Iterable[str], shown: int = 2) -> str:
     """Name tensors or modules briefly: what repeats over layers is said once.
 

@@ -1,6 +1,6 @@
 """How messages say steps, numbers and lists, alike in every rule."""
 
-from collections.abc import Sequence
+from ftlab.records.name_words import listed as listed
 
 
 def at_steps(first: int, last: int) -> str:
@@ -13,20 +13,6 @@ def at_steps(first: int, last: int) -> str:
     ('step 3', 'steps 3-17')
     """
     return f"step {first}" if first == last else f"steps {first}-{last}"
-
-
-def listed(names: Sequence[str], shown: int = 2) -> str:
-    """Return the first names and how many more there are.
-
-    Examples
-    --------
-    >>> from ftlab.rules.words import listed
-    >>> listed(["a", "b", "c", "d"])
-    'a, b and 2 more'
-    """
-    head = ", ".join(names[:shown])
-    rest = len(names) - shown
-    return f"{head} and {rest} more" if rest > 0 else head
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.name_words import listed
 from ftlab.records.outcome import Outcome, State
 from ftlab.runlog.baseline import GRADIENT
 
@@ -92,7 +93,7 @@ def _same(name: str, one: Mapping[str, str], other: Mapping[str, str]) -> Outcom
             changes.setdefault(change, path.rpartition("/")[2])
     words = [n if n == change else f"{n} {change}" for change, n in changes.items()]
     return Outcome(
-        "", name, SAME, "broken" if words else "holds", _some(words) or "same"
+        "", name, SAME, "broken" if words else "holds", listed(words, 3) or "same"
     )
 
 
@@ -172,9 +173,4 @@ def _judged(name: str, pairs: list[Pair], limit: float) -> Outcome:
         for a, b, of in bad or [furthest]
     ]
     state: State = "broken" if bad else "holds"
-    return Outcome("", name, relation, state, _some(words), evidence=numbers)
-
-
-def _some(words: list[str]) -> str:
-    more = f" and {len(words) - 3} more" if len(words) > 3 else ""
-    return ", ".join(words[:3]) + more
+    return Outcome("", name, relation, state, listed(words, 3), evidence=numbers)

@@ -134,15 +134,15 @@ batch=(4, 512), or what the model is called with: next(iter(loader)).
 def _planned(target: Any, *, optimizer: Any, **given: Any) -> tuple[Any, StepPlan]:
     """Return the model and how its step is made, a trainer's as its arguments say."""
     model = model_of(target, "model")
+    fitting = isinstance(optimizer, str) and optimizer == FITTING
     if is_trainer(target):
         args = target.args
         given["autocast"] = given["autocast"] or autocast_of(target)
         if given["checkpointing"] is None and args.gradient_checkpointing:
             given["checkpointing"] = True
-        if isinstance(optimizer, str) and optimizer == FITTING:
-            live = getattr(target.optimizer, "optimizer", target.optimizer)
-            optimizer = live or getattr(args.optim, "value", args.optim)
-    if isinstance(optimizer, str) and optimizer == FITTING:
+        if fitting:
+            optimizer = target.optimizer or getattr(args.optim, "value", args.optim)
+    elif fitting:
         optimizer = "adamw"
     return model, StepPlan(optimizer_maker(optimizer), **given)
 

@@ -1,5 +1,6 @@
 """Out of memory is explained where a watch ends, and goes on to be raised unchanged."""
 
+import contextlib
 import re
 import time
 import traceback
@@ -53,7 +54,7 @@ def explain_out_of_memory(
     if error is None or observation is None or not is_out_of_memory(error):
         return
     try:
-        words = _explained(error, observation.subject, plan)
+        words = "\n  ".join(_explained(error, observation.subject, plan))
         error.add_note(words)
         step = observation.recorder.step
         detail = {"error": type(error).__name__}
@@ -62,7 +63,9 @@ def explain_out_of_memory(
         error.add_note(f"ftlab could not explain this: {type(failed).__name__}")
 
 
-def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) -> str:
+def _explained(
+    error: BaseException, subject: Any, settings: Mapping[str, Any]
+) -> Iterator[str]:
     # late: a watch that meets no such error does not need them
     from ftlab.laboratory.memory.holdings import holdings
     from ftlab.laboratory.memory.optimizers import optimizer_maker
@@ -71,32 +74,32 @@ def _explained(error: BaseException, subject: Any, settings: Mapping[str, Any]) 
 
     model = subject.model
     held = holdings()
-    lines = [f"ftlab: out of memory{_asked_at(error)}", *_holders(held)]
+    yield f"ftlab: out of memory{_asked_at(error)}"
+    yield from _holders(held)
     shape = _shape(error.__traceback__)
     if shape is None:
-        lines.append("no batch with input_ids was found, so no change was tried.")
-        return "\n  ".join(lines)
+        yield "no batch with input_ids was found, so no change was tried."
+        return
     optimizers = list(subject.live_optimizers.values())
     plan = StepPlan(optimizer_maker(optimizers[0] if optimizers else None), **settings)
     own = sum(e.bytes for e in held.held if e.owner in _OF_THE_STEP)
     room = free_beside(model) + own
     peak = rehearsed(model, sized(*shape), plan).peak
     what = f"a step of {shape[0]} x {shape[1]} tokens is predicted to take {size(peak)}"
-    lines.append(f"{what}; there are {size(room)} for it.")
+    yield f"{what}; there are {size(room)} for it."
     if peak <= SLACK * room:
-        lines.append(
+        yield (
             "So the step itself fits: what did not is the allocation above, or what "
             "grows from step to step (see ftlab.memory() and watch.findings)."
         )
-        return "\n  ".join(lines)
-    found = fitting(model, shape, plan, room)
-    lines.append(
-        f"No change that was tried in {SECONDS:.0f} s fits: try a smaller model, "
-        "weights in 4 bits, or LoRA."
-        if found is None
-        else f"Smallest change that fits: {found.words} ({size(found.peak)} predicted)."
-    )
-    return "\n  ".join(lines)
+    elif found := fitting(model, shape, plan, room):
+        took = size(found.peak)
+        yield f"Smallest change that fits: {found.words} ({took} predicted)."
+    else:
+        yield (
+            f"No change that was tried in {SECONDS:.0f} s fits: try a smaller model, "
+            "weights in 4 bits, or LoRA."
+        )
 
 
 _MADE: Owner = "reached by no name"
@@ -127,21 +130,13 @@ def _holders(held: Holdings) -> Iterator[str]:
 
 
 def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
-    """Return rows and tokens of the batch that was under way."""
-    shapes = [tuple(ids.shape) for ids in _ids(trace)]
-    found = [each for each in shapes if len(each) == 2]
-    return (int(found[0][0]), int(found[0][1])) if found else None
-
-
-def _ids(trace: types.TracebackType | None) -> Iterator[torch.Tensor]:
-    """Yield the token ids that the frames of a traceback have."""
+    """Return rows and tokens of the batch that a traceback's frames have."""
     for frame, _ in traceback.walk_tb(trace):
         for name, value in list(frame.f_locals.items()):
             ids = value if name == "input_ids" else None
             if ids is None and hasattr(value, "keys"):
-                try:
+                with contextlib.suppress(KeyError, TypeError, AttributeError):
                     ids = value["input_ids"]
-                except (KeyError, TypeError, AttributeError):
-                    continue
-            if isinstance(ids, torch.Tensor):
-                yield ids
+            if isinstance(ids, torch.Tensor) and ids.dim() == 2:
+                return ids.shape[0], ids.shape[1]
+    return None

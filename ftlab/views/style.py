@@ -4,7 +4,6 @@ Every colour stands beside a mark or a word, never alone.
 """
 
 import math
-from collections.abc import Sequence
 
 VANISHING, EXPLODING = 1e-6, 1e4
 """Marks of the gradient scale; they colour a cell, they are no finding."""
@@ -51,19 +50,6 @@ def number(value: float | None) -> str:
 def count(quantity: int, noun: str) -> str:
     """Write ``1 step``, ``2 steps``, ``3,000 steps``."""
     return f"{quantity:,} {noun}" + ("" if quantity == 1 else "s")
-
-
-def some(names: Sequence[str], most: int) -> str:
-    """Name the first few, and say how many more there are.
-
-    Examples
-    --------
-    >>> from ftlab.views.style import some
-    >>> some(["a", "b", "c"], 2), some(["a"], 2)
-    ('a, b and 1 more', 'a')
-    """
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def steps(first: int, last: int) -> str:

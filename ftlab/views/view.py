@@ -80,7 +80,8 @@ class View(Generic[S]):
 
     title: ClassVar[str] = ""
 
-    def __init__(self) -> None:
+    def __init__(self, fixed: S | None = None) -> None:
+        self._fixed = fixed
         self._lock = threading.RLock()
         self._cached: tuple[Hashable, S] | None = None
         self._widget: Any = None
@@ -163,7 +164,10 @@ class View(Generic[S]):
         return 0
 
     def _summarise(self) -> S:
-        raise NotImplementedError
+        """Return what is shown; by default what the view was made of."""
+        if self._fixed is None:
+            raise NotImplementedError
+        return self._fixed
 
     def _table(self, summary: S) -> pd.DataFrame:
         raise NotImplementedError

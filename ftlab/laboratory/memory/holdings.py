@@ -1,21 +1,21 @@
 """Who holds what now: all that names reach, by the model or optimizer that owns it."""
 
 import contextlib
-import gc
+from collections.abc import Mapping
 
 import psutil
 import torch
 
-from ftlab.laboratory.memory.meter import storage_of
-from ftlab.probes.holding.climb import climbed
-from ftlab.probes.holding.edges import kind_of
-from ftlab.probes.holding.heap import heap_in_use, is_exact
+from ftlab.laboratory.memory.meter import parts_of, storage_of
+from ftlab.probes.holding.climb import climbed, tensor_at
+from ftlab.probes.holding.edges import forget_types, kind_of
+from ftlab.probes.holding.heap import bytes_in_use, heap_in_use, is_exact
 from ftlab.probes.holding.labels import Labels
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.walk import Walk
+from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import GARBAGE, GRAPH, OUTSIDE, Path, path_text
-from ftlab.records.holdings import OWNERS, Holding, Holdings, Owner, ProcessMemory
-from ftlab.replay.tracing.modules import quantization_tensors
+from ftlab.records.holdings import Holding, Holdings, Owner, ProcessMemory
 
 NAMED = 3
 """Tensors that no name reaches whose holders are asked for, the largest."""
@@ -28,11 +28,7 @@ _Key = tuple[Owner, str, str]
 def holdings() -> Holdings:
     """Look at all that user code reaches."""
     things: list[tuple[Path, int, int]] = []
-    survey = Survey(deep=True, told=lambda *each: things.append(each))
-    walk = survey.walk
-    if walk is None:
-        msg = "the survey has let its objects go"
-        raise RuntimeError(msg)
+    look, walk = survey(0, deep=True, told=lambda *each: things.append(each))
     owned = _Owned(walk)
     sums: dict[_Key, list[int]] = {}
     for path, position, size in things:
@@ -40,8 +36,8 @@ def holdings() -> Holdings:
         each[0] += size
         each[1] += 1
     held = [Holding(*key, *amounts) for key, amounts in sums.items() if amounts[0]]
-    held += _unreached(survey)
-    survey.forget()
+    held += _unreached(look.unreached)
+    forget_types()
     held.sort(key=lambda each: (-each.bytes, each.path))
     return Holdings(tuple(held), process_memory())
 
@@ -67,11 +63,10 @@ class _Owned:
                         self._owners.setdefault(storage_of(value), key)
 
     def _own_module(self, at: int, module: torch.nn.Module) -> None:
-        weights, gradients = (
-            self._key(owner, at, module) for owner in (OWNERS[0], OWNERS[1])
-        )
+        weights = self._key("weights", at, module)
+        gradients = self._key("gradients", at, module)
         for tensor in (*module.parameters(), *module.buffers()):
-            for part in (tensor, *quantization_tensors(tensor)):
+            for part in parts_of(tensor):
                 self._owners.setdefault(storage_of(part), weights)
             if tensor.is_leaf and tensor.grad is not None:
                 self._owners.setdefault(storage_of(tensor.grad), gradients)
@@ -92,23 +87,18 @@ class _Owned:
         if kind_of(type(each)) != "tensor":
             return "other objects", text, type(each).__qualname__
         if isinstance(each, torch.nn.Parameter):
-            return "parameters of a model that is gone", text, _what(each)
-        if BATCH.intersection(path):
-            return "batches", text, _what(each)
-        return "other tensors", text, _what(each)
+            return "parameters of a model that is gone", text, dtype_name(each.dtype)
+        owner: Owner = "batches" if BATCH.intersection(path) else "other tensors"
+        return owner, text, dtype_name(each.dtype)
 
 
-def _what(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def _unreached(survey: Survey) -> list[Holding]:
+def _unreached(lost: Mapping[int, int]) -> list[Holding]:
     """Name who holds the largest tensors that no name reaches."""
-    sizes = sorted(survey.unreached.items(), key=lambda each: -each[1])
+    sizes = sorted(lost.items(), key=lambda each: -each[1])
     found = []
     for key, size in [each for each in sizes if each[1]][:NAMED]:
-        tensor = next((each for each in gc.get_objects() if id(each) == key), None)
-        if tensor is None or kind_of(type(tensor)) != "tensor":
+        tensor = tensor_at(key)
+        if tensor is None:
             continue
         path, _ = climbed(tensor)
         text = path_text(path)
@@ -116,11 +106,10 @@ def _unreached(survey: Survey) -> list[Holding]:
         if path[0] in (GARBAGE, OUTSIDE):
             owner, root = "reached by no name", path[0].strip("<>")
             text = f"{root} ({text})" if text else root
-        found.append(Holding(owner, text, _what(tensor), size, 1))
+        found.append(Holding(owner, text, dtype_name(tensor.dtype), size, 1))
     rest = [size for _, size in sizes[NAMED:] if size]
     if rest:
-        more = Holding("reached by no name", "others", "", sum(rest), len(rest))
-        found.append(more)
+        found.append(Holding("reached by no name", "others", "", sum(rest), len(rest)))
     return found
 
 
@@ -128,7 +117,7 @@ def process_memory() -> ProcessMemory:
     """Ask the system, the C library and CUDA."""
     rss = float(psutil.Process().memory_info().rss)
     heap = heap_in_use() if is_exact() else float("nan")
-    if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+    if not torch.cuda.is_initialized():
         return ProcessMemory(rss, heap)
     pinned = float("nan")
     with contextlib.suppress(Exception):  # told since torch 2.7
@@ -136,11 +125,6 @@ def process_memory() -> ProcessMemory:
     blocks = [b for each in torch.cuda.memory_snapshot() for b in each["blocks"]]
     free = [float(b["size"]) for b in blocks if b["state"] == "inactive"]
     devices = range(torch.cuda.device_count())
-    return ProcessMemory(
-        rss,
-        heap,
-        float(sum(map(torch.cuda.memory_allocated, devices))),
-        float(sum(map(torch.cuda.memory_reserved, devices))),
-        max(free, default=0.0),
-        pinned,
-    )
+    reserved = float(sum(map(torch.cuda.memory_reserved, devices)))
+    largest = max(free, default=0.0)
+    return ProcessMemory(rss, heap, bytes_in_use(), reserved, largest, pinned)

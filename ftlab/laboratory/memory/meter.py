@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves
 
+from ftlab.probes.plain import dtype_name
 from ftlab.records.memory import BEFORE, PHASES, Category, Life, PhaseName, StepMemory
 from ftlab.replay.torch_private import storage_key
 from ftlab.replay.tracing.lineage import Lineage
@@ -34,7 +35,7 @@ class _Open:
     what: str
     site: Site | None = None
     category: Category | None = None
-    died: int = -2
+    died: int = BEFORE
     reads: int = 0
     last_read: int = BEFORE
     unwritten: bool = False
@@ -139,7 +140,7 @@ class Meter(OpTracer):
         if found is not None:
             found.bytes = max(found.bytes, storage.nbytes())
             return found
-        what = f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+        what = f"{dtype_name(tensor.dtype)} {tuple(tensor.shape)}"
         found = _Open(storage.nbytes(), index, name, what)
         if index != BEFORE:
             found.last_size = tensor.shape[-1] if tensor.dim() else 1
@@ -156,25 +157,26 @@ class Meter(OpTracer):
 
     def finish(self) -> StepMemory:
         """Return what was noted; nothing is watched any more."""
+        total = len(self.sites)
+        for each in self._open.values():
+            each.died = total
         self._watches.clear()
         self._open.clear()
-        total = len(self.sites)
         starts = [*self._starts, *([total] * (len(PHASES) - len(self._starts)))]
         ended = [each for each in self._all if each.died != BEFORE]
-        lives = tuple(self._life(each, starts, total) for each in ended)
+        lives = tuple(self._life(each, starts) for each in ended)
         first, second, third = starts
         return StepMemory(lives, (first, second, third), total, tuple(self._peaks))
 
-    def _life(self, each: _Open, starts: list[int], total: int) -> Life:
-        died = total if each.died == -2 else each.died
+    def _life(self, each: _Open, starts: list[int]) -> Life:
         site = each.site
         return Life(
             each.bytes,
             each.born,
-            died,
-            each.category or self._category(each, starts, died),
+            each.died,
+            each.category or self._category(each, starts[1]),
             each.name,
-            (site.module or "") if site is not None else "",
+            "" if site is None else site.module or "",
             "" if site is None else _line(site),
             each.what,
             each.reads,
@@ -182,13 +184,13 @@ class Meter(OpTracer):
             each.unwritten,
         )
 
-    def _category(self, each: _Open, starts: list[int], died: int) -> Category:
+    def _category(self, each: _Open, backward: int) -> Category:
         """Tell what nobody has named by its life: what forward leaves for backward."""
         site = each.site
         size, modules = self._head
         if site is not None and each.last_size == size and site.module in modules:
             return "logits and loss"
-        if each.born < starts[1] <= died:
+        if each.born < backward <= each.died:
             return "activations"
         again = site is not None and site.phase == "recompute"
         return "activations" if again else "temporary"

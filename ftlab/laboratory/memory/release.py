@@ -3,18 +3,18 @@
 import contextlib
 import ctypes
 import gc
-import re
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
 from ftlab.laboratory.memory.meter import parts_of, storage_of
-from ftlab.probes.holding.climb import climbed, unreached
+from ftlab.probes.holding.climb import climbed, tensor_at, unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import bytes_in_use
+from ftlab.probes.holding.holders import OUTPUTS, SHOWN
 from ftlab.probes.holding.labels import Labels
 from ftlab.probes.holding.walk import Walk
 from ftlab.records.errors import ReleasedError
@@ -25,33 +25,29 @@ from ftlab.replay.torch_private import clear_hooks
 DEEP = 3
 """Containers within each other in which a notebook's output is looked for."""
 
-_OUTPUTS = ("Out", "_oh")
-_LATEST = re.compile(r"_{1,3}|_\d+")
-"""Names of values that cells have shown."""
+_LAST = ("last_exc", "last_value", "last_traceback", "last_type")
 
 
 class _Kept:
     """Storages by what they were in the model, without keeping them."""
 
     def __init__(self) -> None:
-        self.names: dict[int, tuple[str, int, Any]] = {}
+        self.bytes = 0
+        self._there: dict[int, tuple[Any, str, int]] = {}
 
     def add(self, name: str, tensor: Any) -> None:
         for part in parts_of(tensor):
-            if part.layout == torch.strided and not part.is_meta:
+            key = 0 if part.is_meta else storage_of(part)
+            if key and key not in self._there:
                 storage = part.untyped_storage()
-                entry = name, storage.nbytes(), weakref.ref(storage)
-                self.names.setdefault(storage_of(part), entry)
-
-    @property
-    def bytes(self) -> int:
-        return sum(size for _, size, _ in self.names.values())
+                self._there[key] = weakref.ref(storage), name, storage.nbytes()
+                self.bytes += storage.nbytes()
 
     def alive(self) -> dict[int, tuple[str, int]]:
         return {
             key: (name, size)
-            for key, (name, size, there) in self.names.items()
-            if there() is not None
+            for key, (seen, name, size) in self._there.items()
+            if seen() is not None
         }
 
 
@@ -65,7 +61,9 @@ def released(model: torch.nn.Module) -> Released:
         kept.add(name, tensor)
         if tensor.is_leaf:
             kept.add(f"{name}.grad", tensor.grad)
-    done = [*_optimizers(tensors, kept), *_hooks(model, tensors.values())]
+    done = list(_optimizers(tensors, kept))
+    hooks = sum(map(clear_hooks, (*model.modules(), *tensors.values())))
+    done += [f"hooks: {hooks}"] if hooks else []
     for module in model.modules():
         vars(module)["forward"] = _Gone(kind)
         if type(module).__module__.startswith("bitsandbytes."):
@@ -74,7 +72,7 @@ def released(model: torch.nn.Module) -> Released:
         tensor.grad = None
         _empty(tensor)
     own = {id(each) for each in (*model.modules(), *tensors.values())}
-    done += _notebook(own)
+    done += [*_notebook(own), *_traceback()]
     del tensors, tensor
     _collect()
     held = tuple(sorted(_held(kept), key=lambda each: (-each.bytes, each.path)))
@@ -124,24 +122,24 @@ def _optimizers(tensors: Mapping[str, Any], kept: _Kept) -> Iterator[str]:
             yield f"parameters in {type(each).__name__}: {len(mine)}"
 
 
-def _hooks(model: torch.nn.Module, tensors: Iterable[torch.Tensor]) -> Iterator[str]:
-    count = sum(map(clear_hooks, (*model.modules(), *tensors)))
-    if count:
-        yield f"hooks: {count}"
-
-
 def _notebook(own: set[int]) -> Iterator[str]:
-    """Take what holds the model out of a notebook's outputs and last traceback."""
+    """Take what holds the model out of a notebook's outputs."""
     names = vars(sys.modules["__main__"])
-    shown = {id(table): table for each in _OUTPUTS if (table := names.get(each))}
-    gone = {id(v) for table in shown.values() for v in _forgotten(table, own)}
+    gone: set[int] = set()
+    for table in map(names.get, OUTPUTS):
+        if isinstance(table, dict):
+            for key in [k for k, v in table.items() if _reaches(v, own, DEEP)]:
+                gone.add(id(table.pop(key)))
     for table in (names, getattr(sys.displayhook, "__dict__", {})):
-        for name in [each for each in table if _LATEST.fullmatch(each)]:
+        for name in [each for each in table if SHOWN.fullmatch(each)]:
             if _reaches(table[name], own, DEEP):
                 gone.add(id(table[name]))
                 table[name] = ""
     if gone:
         yield f"values of cells (Out, _): {len(gone)}"
+
+
+def _traceback() -> Iterator[str]:
     failed = [each for each in _LAST if getattr(sys, each, None) is not None]
     for each in failed:
         delattr(sys, each)
@@ -149,35 +147,21 @@ def _notebook(own: set[int]) -> Iterator[str]:
         yield "the last traceback"
 
 
-def _forgotten(table: Any, own: set[int]) -> list[Any]:
-    """Take what holds the model out of a table of outputs."""
-    if not isinstance(table, dict):
-        return []
-    keys = [key for key, value in table.items() if _reaches(value, own, DEEP)]
-    return [table.pop(key) for key in keys]
-
-
-_LAST = ("last_exc", "last_value", "last_traceback", "last_type")
-
-
 def _reaches(value: Any, own: set[int], deep: int) -> bool:
     """Say whether a value is one of some objects, or holds one near by."""
-    if value is None or isinstance(value, str | int | float):
-        return False
     if id(value) in own:
         return True
-    if not deep:
-        return False
-    inner = list(value) if isinstance(value, list | tuple | set) else []
     if isinstance(value, dict):
-        inner = list(value.values())
-    return any(_reaches(each, own, deep - 1) for each in inner)
+        value = value.values()
+    elif not isinstance(value, list | tuple | set):
+        return False
+    return deep > 0 and any(_reaches(each, own, deep - 1) for each in list(value))
 
 
 def _collect() -> None:
     """Let Python, CUDA and the C library give back what nobody holds."""
     gc.collect()
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
@@ -197,8 +181,8 @@ def _held(kept: _Kept) -> Iterator[StillHeld]:
     lost = [id(e) for e in unreached(walk) if storage_of(e) in alive]
     del walk, labels
     for key in lost:
-        tensor: Any = next((each for each in gc.get_objects() if id(each) == key), None)
-        if kind_of(type(tensor)) == "tensor" and storage_of(tensor) in alive:
+        tensor = tensor_at(key)
+        if tensor is not None and storage_of(tensor) in alive:
             name, size = alive.pop(storage_of(tensor))
             yield StillHeld(" ".join(climbed(tensor)[0]), name, size)
     for name, size in alive.values():

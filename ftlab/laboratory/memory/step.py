@@ -147,7 +147,9 @@ def _step(
         _hold(meter, model, batch, own)
         _hold_state(meter, optimizer)
         meter.begin("forward")
-        with _autocast(model, plan.autocast):
+        device = next(model.parameters()).device.type
+        cast = plan.autocast and torch.autocast(device, plan.autocast)
+        with cast or contextlib.nullcontext():
             loss = loss_of(model(**batch))
         if loss is None:
             msg = (
@@ -200,13 +202,6 @@ def _head(model: Any) -> Head:
         around = {".".join(parts[:end]) for end in range(len(parts) + 1)}
         return Head(int(head.weight.shape[0]), frozenset(around))
     return Head(0, frozenset())
-
-
-@contextlib.contextmanager
-def _autocast(model: Any, dtype: torch.dtype | None) -> Iterator[None]:
-    device = next(model.parameters()).device.type
-    with contextlib.nullcontext() if dtype is None else torch.autocast(device, dtype):
-        yield
 
 
 def sized(rows: int, length: int) -> dict[str, torch.Tensor]:

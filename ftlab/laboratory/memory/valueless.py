@@ -137,11 +137,10 @@ class _Values(TorchDispatchMode):
             except RuntimeError:  # torch's rule for its shapes is missing or narrower
                 made = self._of_zeros(func, args, kwargs)
             return tree_map(lambda each: _dealt(each, given), made)
-        if any(isinstance(each, torch.Tensor) for each in given):
-            if sum(e.nbytes for e in given if isinstance(e, torch.Tensor)) > LARGE:
-                return func(*args, **kwargs)
-            return self._small(func, args, kwargs, factory=False)
-        return self._small(func, args, kwargs, factory=True)
+        tensors = [each for each in given if isinstance(each, torch.Tensor)]
+        if sum(each.nbytes for each in tensors) > LARGE:
+            return func(*args, **kwargs)
+        return self._small(func, args, kwargs, factory=not tensors)
 
     def _of_zeros(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operation on zeros to learn the shapes of what it makes."""
@@ -160,14 +159,13 @@ class _Values(TorchDispatchMode):
         with outside_modes():
             args, kwargs = tree_map(real, (args, kwargs))
             made = func(*args, **kwargs)
-        return tree_map(
-            lambda e: (
-                given.get(id(e), self._mode.from_tensor(e))
-                if isinstance(e, torch.Tensor)
-                else e
-            ),
-            made,
-        )
+
+        def fake(each: Any) -> Any:
+            if not isinstance(each, torch.Tensor):
+                return each
+            return given.get(id(each), self._mode.from_tensor(each))
+
+        return tree_map(fake, made)
 
     def _small(self, func: Any, args: Any, kwargs: Any, *, factory: bool) -> Any:
         """Run with values what is small; what is made of nothing has no floats."""
@@ -175,19 +173,17 @@ class _Values(TorchDispatchMode):
             shapes = func(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
             shapes = None
-        if tree_any(lambda each: _stays(each, factory=factory), shapes):
+
+        def stays(made: Any) -> bool:
+            if not isinstance(made, torch.Tensor):
+                return False
+            floats = made.is_floating_point() and made.numel() > 1
+            return made.nbytes > LARGE or (factory and floats)
+
+        if tree_any(stays, shapes):
             return shapes
         with outside_modes():
             return func(*args, **kwargs)
-
-
-def _stays(made: Any, *, factory: bool) -> bool:
-    """Say whether it stays without values."""
-    if not isinstance(made, torch.Tensor):
-        return False
-    return made.nbytes > LARGE or (
-        factory and made.is_floating_point() and made.numel() > 1
-    )
 
 
 def _dealt(made: Any, given: list[Any]) -> Any:

@@ -7,7 +7,7 @@ longer than the walk from above, and is done for a few tensors only.
 import gc
 import itertools
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -29,6 +29,12 @@ def unreached(walk: Walk) -> list[torch.Tensor]:
     known = gc.get_objects()
     kinds = {each for each in set(map(type, known)) if kind_of(each) == "tensor"}
     return [e for e in known if type(e) in kinds and not walk.has_met(e)]
+
+
+def tensor_at(key: int) -> torch.Tensor | None:
+    """Return the tensor of an ``id``, if it is still there."""
+    found = next((each for each in gc.get_objects() if id(each) == key), None)
+    return found if kind_of(type(found)) == "tensor" else None
 
 
 def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
@@ -66,8 +72,9 @@ def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
             break
         frontier = found[:WIDE]
     way = _way(frontier[0], below)
-    names = _type_names(way[:-1])
-    return (GARBAGE if cycle else OUTSIDE, names), way
+    names = [type(e).__qualname__ for e in way[:-1] if type(e) not in _PARTS]
+    words = " > ".join(name for name, _ in itertools.groupby(names))
+    return (GARBAGE if cycle else OUTSIDE, words), way
 
 
 def _child(owner: Any, wanted: Mapping[int, Any]) -> Any:
@@ -86,8 +93,3 @@ def _way(top: Any, below: Mapping[int, Any]) -> tuple[Any, ...]:
 
 
 _PARTS = (dict, list, tuple, types.CellType, types.MethodType)
-
-
-def _type_names(way: Iterable[Any]) -> str:
-    names = [type(e).__qualname__ for e in way if type(e) not in _PARTS]
-    return " > ".join(name for name, _ in itertools.groupby(names))

@@ -75,13 +75,6 @@ class Running:
         self.values = variables(frame)
 
 
-_KINDS: dict[type, Kind] = {
-    types.FunctionType: "function",
-    types.FrameType: "frame",
-    Running: "running",
-}
-
-
 def referents(owner: Any) -> list[Any]:
     """Return what ``owner`` keeps alive, one step away."""
     kind = kind_of(type(owner))
@@ -105,6 +98,8 @@ _BASES: tuple[tuple[type, Kind], ...] = (
     (np.ndarray, "array"),
     (types.ModuleType, "module"),
     (type, "type"),
+    (types.FunctionType, "function"),
+    (types.FrameType, "frame"),
 )
 
 
@@ -127,8 +122,8 @@ _known: dict[type, Kind] = {}
 def _find_kind(of: type) -> Kind:
     if of in ATOMS:
         return "text" if of in (str, bytes) else "atom"
-    if of in _KINDS:
-        return _KINDS[of]
+    if of is Running:
+        return "running"
     if re.match(r"ftlab\.(?!faults)", str(of.__module__)):
         return "atom"  # what ftlab keeps is its own, and it keeps little
     for base, kind in _BASES:
@@ -170,15 +165,10 @@ def running_frames() -> Iterator[types.FrameType]:
 
 
 def _of_tensor(owner: torch.Tensor) -> list[Any]:
-    found: list[Any] = []
-    if not owner.is_leaf:
-        found.append(owner.grad_fn)  # the collector sees it of some tensors only
-    elif owner.grad is not None:
-        found.append(owner.grad)
+    # the collector sees the node of some tensors only
+    linked = owner.grad if owner.is_leaf else owner.grad_fn
     base = owner._base  # noqa: SLF001  torch documents it for views
-    if base is not None:
-        found.append(base)
-    return found
+    return [each for each in (linked, base) if each is not None]
 
 
 def _of_array(owner: Any) -> list[Any]:

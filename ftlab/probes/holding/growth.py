@@ -1,5 +1,6 @@
 """What has grown between three looks: the holders of a leak, by their names."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,13 +54,13 @@ def grown(looks: Looks, at_least: float) -> list[Grown]:
     steps = [each.step for each in looks]
     rates, things = _rates(trees, steps)
     own, _ = _rates([each.held for each in looks], steps)
+    inner: dict[Path, list[Path]] = defaultdict(list)
+    for path in rates:
+        inner[path[:-1]].append(path)
     found: list[Grown] = []
     taken: list[Path] = []
-    roots = sorted(
-        (path for path in rates if len(path) == 1), key=rates.__getitem__, reverse=True
-    )
-    for root in roots:
-        for path in _holders(rates, root, at_least):
+    for root in sorted(inner[()], key=rates.__getitem__, reverse=True):
+        for path in _holders(rates, inner, root, at_least):
             if any(path[: len(each)] == each for each in taken):
                 continue
             if things[path] <= 0 and _is_the_batch(path, trees, looks):
@@ -67,9 +68,8 @@ def grown(looks: Looks, at_least: float) -> list[Grown]:
             taken.append(path)
             below = (each for each in own if each[: len(path)] == path)
             leaf = max(below, key=own.__getitem__, default=path)
-            found.append(
-                Grown(path, rates[path], things.get(path, 0.0), trees[-1][path], leaf)
-            )
+            now = trees[-1][path]
+            found.append(Grown(path, rates[path], things[path], now, leaf))
     found.sort(key=lambda each: -each.rate)
     whole = sum(each.rate for each in found)
     return [each for each in found if each.rate >= AT_LEAST * whole]
@@ -85,14 +85,13 @@ def _is_the_batch(
 
 
 def _holders(
-    rates: Mapping[Path, float], root: Path, at_least: float
+    rates: Mapping[Path, float],
+    inner: Mapping[Path, Sequence[Path]],
+    root: Path,
+    at_least: float,
 ) -> Iterator[Path]:
     """Yield the deepest paths below ``root`` that each have a growth of their own."""
-    below = [
-        path
-        for path in rates
-        if len(path) == len(root) + 1 and path[:-1] == root and rates[path] >= at_least
-    ]
+    below = [path for path in inner.get(root, ()) if rates[path] >= at_least]
     own = rates[root] - sum(rates[path] for path in below)
     if rates[root] >= at_least and own > (1 - MOST) * rates[root]:
         yield root  # it grows by many small branches, or by itself
@@ -101,7 +100,7 @@ def _holders(
         if path[-1] in (MANY, GRAPH):
             yield root
             return
-        yield from _holders(rates, path, at_least)
+        yield from _holders(rates, inner, path, at_least)
 
 
 def _sums(held: Mapping[Path, Held]) -> dict[Path, Held]:

@@ -50,14 +50,10 @@ def bytes_in_use() -> float:
     >>> 4 * 2**20 <= bytes_in_use() - before < 5 * 2**20
     True
     """
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return float(
-            sum(
-                torch.cuda.memory_allocated(device)
-                for device in range(torch.cuda.device_count())
-            )
-        )
-    return float(_reader()())
+    if torch.cuda.is_initialized():
+        devices = range(torch.cuda.device_count())
+        return float(sum(map(torch.cuda.memory_allocated, devices)))
+    return heap_in_use()
 
 
 def heap_in_use() -> float:
@@ -75,12 +71,8 @@ def is_exact() -> bool:
 
 @functools.cache
 def _reader() -> Callable[[], int]:
-    return _glibc() or _resident()
-
-
-def _resident() -> Callable[[], int]:
     process = psutil.Process()
-    return lambda: int(process.memory_info().rss)
+    return _glibc() or (lambda: int(process.memory_info().rss))
 
 
 @functools.cache

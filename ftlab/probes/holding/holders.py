@@ -2,20 +2,22 @@
 
 import collections
 import functools
-import gc
 import queue
+import re
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from ftlab.probes.holding.climb import climbed
+from ftlab.probes.holding.climb import climbed, tensor_at
 from ftlab.probes.holding.edges import Running, kind_of
 from ftlab.probes.holding.growth import Grown
 from ftlab.probes.holding.labels import way_labels
 from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.walk import Walk
+from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import (
     CLOSED,
     GARBAGE,
@@ -29,19 +31,16 @@ from ftlab.records.holding import (
 )
 
 
-def described(grown: Grown, survey: Survey, looks: Looks) -> Growth:
-    """Say who holds what; ``survey`` is the last look, and still knows the objects."""
-    walk = survey.walk
-    if walk is None:
-        msg = "the survey has let its objects go"
-        raise RuntimeError(msg)
-    leaf = survey.held.get(grown.leaf, Held())
+def described(grown: Grown, walk: Walk, looks: Looks) -> Growth:
+    """Say who holds what; ``walk`` has the objects of the last look."""
+    held = looks[-1].held
+    leaf = held.get(grown.leaf, Held())
     ways = [walk.way(end) for end in (leaf.first, leaf.position) if end >= 0]
     old = min((_oldest(way, looks) for way in ways), key=len, default=())
     path = max(grown.path, old, key=len)
     way = ways[-1] if ways else ()
     graphs = grown.leaf[-1] == GRAPH
-    things = survey.held.get(grown.leaf[:-1]) if graphs else leaf
+    things = held.get(grown.leaf[:-1]) if graphs else leaf
     return Growth(
         path=path,
         kind=holder_kind(grown.leaf, way),
@@ -87,12 +86,11 @@ def _file_of(each: Any) -> str:
         return str(each.frame.f_code.co_filename)
     if type(each) is types.FunctionType:
         return str(each.__code__.co_filename)
-    return (
-        str(vars(each).get("__file__", "")) if kind_of(type(each)) == "module" else ""
-    )
+    module = kind_of(type(each)) == "module"
+    return str(vars(each).get("__file__", "")) if module else ""
 
 
-def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
+def grown_unreached(looks: Looks, at_least: float) -> Iterator[Growth]:
     """Name who holds tensors that are new at each look and that no name reaches."""
     first, middle, last = looks
     early = middle.unreached.keys() - first.unreached.keys()
@@ -100,33 +98,31 @@ def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
     size = sum(last.unreached[each] for each in late)
     rate = size / (last.step - middle.step)
     if not early or rate < at_least:
-        return []
-    largest = max(late, key=last.unreached.__getitem__)
-    tensor = next((each for each in gc.get_objects() if id(each) == largest), None)
-    if tensor is None or kind_of(type(tensor)) != "tensor":
-        return []
+        return
+    tensor = tensor_at(max(late, key=last.unreached.__getitem__))
+    if tensor is None:
+        return
     path, way = climbed(tensor)
     kept = (early & last.unreached.keys()) | late
     steps = last.step - first.step
-    return [
-        Growth(
-            path=path if path[0] in (GARBAGE, OUTSIDE) else path[:-1],
-            kind=holder_kind(path, way),
-            what="tensor",
-            count=len(kept),
-            count_per_step=len(kept) / steps,
-            bytes_per_step=rate,
-            bytes=float(sum(last.unreached[each] for each in kept)),
-            example=example(tensor),
-        )
-    ]
+    yield Growth(
+        path=path if path[0] in (GARBAGE, OUTSIDE) else path[:-1],
+        kind=holder_kind(path, way),
+        what="tensor",
+        count=len(kept),
+        count_per_step=len(kept) / steps,
+        bytes_per_step=rate,
+        bytes=float(sum(last.unreached[each] for each in kept)),
+        example=example(tensor),
+    )
 
 
 def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
     """Tell what kind of thing holds, by its name or by what lies on the way."""
     if path[0] in (GARBAGE, OUTSIDE):
         return "garbage" if path[0] == GARBAGE else "unknown"
-    if len(path) > 1 and not path[0] and _is_notebooks(path[1]):
+    name = path[1].removeprefix(".") if len(path) > 1 and not path[0] else ""
+    if name in OUTPUTS or SHOWN.fullmatch(name):
         return "notebook"
     if any("_hooks" in label for label in path):
         return "hook"
@@ -137,6 +133,10 @@ def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
         return "closure"
     return "collection" if MANY in path else "variable"
 
+
+OUTPUTS = ("Out", "_oh")
+SHOWN = re.compile(r"_{1,3}|_\d+")
+"""Names by which IPython itself keeps the values of cells: of all, and of one."""
 
 _CACHE = type(functools.lru_cache(len))
 
@@ -150,20 +150,11 @@ _HOLDERS: tuple[tuple[HolderKind, type], ...] = (
 """Types that tell by themselves why something is kept."""
 
 
-def _is_notebooks(label: str) -> bool:
-    """Tell whether IPython itself keeps it: the values of cells."""
-    name = label.removeprefix(".")
-    return name in ("Out", "_oh", "_", "__", "___") or (
-        name.startswith("_") and name[1:].isdigit()
-    )
-
-
 def example(held: Any) -> str:
     """Describe one thing that is held: its dtype and shape, or its type."""
     kind = kind_of(type(held))
     if kind == "tensor":
-        shape = tuple(torch.Tensor.size(held))
-        return f"{str(held.dtype).removeprefix('torch.')} {shape}"
+        return f"{dtype_name(held.dtype)} {tuple(torch.Tensor.size(held))}"
     if kind == "array":
         return f"{held.dtype} {held.shape}"
     return type(held).__qualname__

@@ -1,6 +1,7 @@
 """What the steps of a way are called: as one would write them in Python."""
 
 import types
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,23 +41,18 @@ class Labels:
             position = parent
         path = known[position]
         for each in reversed(missing):
-            path = known[each] = self._with(path, each)
+            owner = walk.parents[each]
+            above = walk.parents[owner]
+            outer = walk.objects[above] if above >= 0 else None
+            path = _longer(path, outer, walk.objects[owner], walk.objects[each])
+            known[each] = path
         return path
 
-    def _with(self, path: Path, position: int) -> Path:
-        if path[-1] == GRAPH:
-            return path
-        objects, parents = self._walk.objects, self._walk.parents
-        owner = parents[position]
-        above = parents[owner]
-        label = _step(
-            objects[above] if above >= 0 else None, objects[owner], objects[position]
-        )
-        return _longer(path, label)
 
-
-def _longer(path: Path, label: str) -> Path:
-    if not label or label == path[-1] or path[-1] == GRAPH:
+def _longer(path: Path, above: Any, owner: Any, child: Any) -> Path:
+    """Add the step from ``owner``, which ``above`` has, to ``child``."""
+    label = "" if path[-1] == GRAPH else _step(above, owner, child)
+    if not label or label == path[-1]:
         return path
     if path[-1] in _TABLES and label[:2] == "['":
         name = label[2:-2]
@@ -70,7 +66,7 @@ def way_labels(way: Sequence[Any]) -> Path:
     path: Path = (root_label(way[0]),)
     for position in range(1, len(way)):
         above = way[position - 2] if position > 1 else None
-        path = _longer(path, _step(above, way[position - 1], way[position]))
+        path = _longer(path, above, way[position - 1], way[position])
     return path
 
 
@@ -89,8 +85,7 @@ def _step(above: Any, owner: Any, child: Any) -> str:
         name = above.__code__.co_freevars[above.__closure__.index(child)]
         outer = above.__qualname__.rpartition(".<locals>")[0] or above.__qualname__
         return f"{CLOSED}{outer}().{name}"
-    kind = kind_of(type(owner))
-    name_of = _BY_KIND.get(kind)
+    name_of = _BY_KIND.get(kind_of(type(owner)))
     if name_of is not None:
         return name_of(owner, child)
     if issubclass(type(owner), dict):
@@ -113,10 +108,10 @@ def _of_frame(owner: types.FrameType, child: Any) -> str:
 
 
 def _of_object(owner: Any, child: Any) -> str:
-    if issubclass(type(owner), list | tuple | set | frozenset):
+    if issubclass(type(owner), list | tuple | set | frozenset | deque):
         return MANY
-    if type(owner).__name__ in ("deque", "cell", "CellType"):
-        return MANY if type(owner).__name__ == "deque" else ""
+    if type(owner) is types.CellType:
+        return ""
     if type(owner) is types.MethodType:
         return ".__self__" if child is owner.__self__ else ""
     attributes = _attributes(owner)

@@ -7,17 +7,19 @@ three surveys are taken; what grew between them is told in an event, by name.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.holding.edges import forget_types
 from ftlab.probes.holding.growth import grown
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.holders import described, grown_unreached
 from ftlab.probes.holding.look import Look
-from ftlab.probes.holding.survey import Survey
+from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.trend import LEAST, RELEVANT, Sample, Trend
+from ftlab.probes.holding.walk import Walk
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.records.event import Event
 from ftlab.records.holding import Growth, Path
@@ -82,18 +84,11 @@ class Leaks(Probe):
         self._idle = bytes_in_use()
         if self._began is None:
             self._began = self._clock()
-        elements = max(
-            (
-                each.numel()
-                for each in inputs.values()
-                if isinstance(each, torch.Tensor)
-            ),
-            default=0,
-        )
+        sizes = [e.numel() for e in inputs.values() if isinstance(e, torch.Tensor)]
+        elements = max(sizes, default=0)
         since = moment.step - (self._first or 0)
         if since >= SETTLED:
-            sample = Sample(moment.step, self._idle, elements, self._before)
-            self._trend.add(sample)
+            self._trend.add(Sample(moment.step, self._idle, elements, self._before))
         growth = self._look(moment.step) if self._is_time(since) else []
         self._before = elements
         if growth:
@@ -117,14 +112,14 @@ class Leaks(Probe):
     def _look(self, step: int) -> list[Growth]:
         """Take one survey; after the third, return what grew."""
         began = self._clock()
-        survey = Survey(deep=self._deep)
-        self._looks.append(survey.look(step, self._before))
+        look, walk = survey(step, self._before, deep=self._deep)
+        self._looks.append(look)
         found: list[Growth] = []
         if len(self._looks) == 2:
             self._look_deeper(step)
         elif len(self._looks) == 3:
-            found = self._grown(survey)
-        survey.forget()
+            found = self._grown(walk)
+        forget_types()
         self._cost = max(self._cost, 3 * (self._clock() - began))
         return found
 
@@ -136,26 +131,22 @@ class Leaks(Probe):
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (step - before.step):
             self._deep = True
-            self._looks = [Survey(deep=True).forget().look(step, self._before)]
+            self._looks = [survey(step, self._before, deep=True)[0]]
 
-    def _grown(self, survey: Survey) -> list[Growth]:
+    def _grown(self, walk: Walk) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False
         least = max(LEAST / 4, RELEVANT * (self._idle or 0.0))
-        found = [described(each, survey, looks) for each in grown(looks, least)]
+        found = [described(each, walk, looks) for each in grown(looks, least)]
         found += grown_unreached(looks, least)
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4
         self._trend.clear()
-        new = [
-            replace(each, threshold=least)
-            for each in found
-            if each.path not in self._told
-        ]
+        new = [each for each in found if each.path not in self._told]
         self._told.update(each.path for each in new)
-        return new
+        return [replace(each, threshold=least) for each in new]
 
 
 def _event(step: int, growth: list[Growth]) -> Event:
     words = ", ".join("".join(each.path) for each in growth)
-    detail = {"growth": [each.as_json() for each in growth]}
+    detail = {"growth": [asdict(each) for each in growth]}
     return Event("memory", step, time.time(), f"memory grows: {words}", detail)

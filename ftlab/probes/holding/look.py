@@ -32,10 +32,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a survey has seen at a step; see `Survey`.
+    """What a survey has seen at a step.
 
     Attributes
     ----------
+    held
+        What lies at each path.
+    unreached
+        Bytes of tensors that the collector knows and no name reaches, by ``id``.
+    known
+        The ``id`` of the type of all that was met, by its own.
     elements
         Of the batch before: what a loop still holds of it is as large as that.
     """

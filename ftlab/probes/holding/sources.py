@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ftlab.probes.holding.walk import is_library
+from ftlab.probes.holding.walk import own_modules
 
 GROWING = frozenset(
     {
@@ -76,13 +76,12 @@ def _growing(tree: ast.AST, name: str) -> Iterator[ast.stmt | ast.expr]:
                 yield node
         elif isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            again = isinstance(node, ast.AugAssign) or any(
+                _is_called(each, name) for each in ast.walk(node.value)
+            )
             for target in targets:
-                within = isinstance(target, ast.Subscript)
                 whole = target.value if isinstance(target, ast.Subscript) else target
-                again = isinstance(node, ast.AugAssign) or any(
-                    _is_called(each, name) for each in ast.walk(node.value)
-                )
-                if _is_called(whole, name) and (within or again):
+                if _is_called(whole, name) and (again or whole is not target):
                     yield node
 
 
@@ -116,15 +115,10 @@ def _body(text: str) -> str:
 def _sources() -> Iterator[tuple[str, str]]:
     """Yield the user's cells and files, with their text."""
     yield from _cells()
-    files = {
-        file: None
-        for module in tuple(sys.modules.values())
-        if (file := getattr(module, "__file__", None))
-        and file.endswith(".py")
-        and not is_library(getattr(module, "__name__", ""))
-    }
+    files = dict.fromkeys(getattr(e, "__file__", None) or "" for e in own_modules())
     for file in files:
-        yield file, "".join(linecache.getlines(file))
+        if file.endswith(".py"):
+            yield file, "".join(linecache.getlines(file))
 
 
 def shown_place(file: str, number: int) -> str:

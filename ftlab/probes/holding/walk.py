@@ -21,9 +21,6 @@ LONG = 4096
 _FAULTS = "ftlab.faults"
 """What the gallery's faults do is what users do."""
 
-Way = tuple[Any, ...]
-"""The objects from a root to the one that it reaches, both included."""
-
 
 class Walk:
     """All that is reached from the user's modules, and from functions that are running.
@@ -45,16 +42,16 @@ class Walk:
         # What this walk itself holds must not be a way to anything.
         self._seen.update(map(id, (self.objects, self.parents, self._seen, self)))
         self._modules = {id(vars(each)) for each in loaded_modules()}
-        gc_off = gc.isenabled()
+        collected = gc.isenabled()
         gc.disable()
         try:
-            self._reach([*_own_modules(), *_running()])
+            self._reach([*own_modules(), *_running()])
         finally:
-            if gc_off:
+            if collected:
                 gc.enable()
 
-    def way(self, position: int) -> Way:
-        """Return the objects on the way from a root to one that was reached."""
+    def way(self, position: int) -> tuple[Any, ...]:
+        """Return the objects from a root to the one that it reaches, both included."""
         found: list[Any] = []
         while position >= 0:
             found.append(self.objects[position])
@@ -96,7 +93,7 @@ class Walk:
 def _is_passed(child: Any) -> bool:
     """Leave out what keeps nothing, a library's own code, modules, and what runs."""
     kind = kind_of(type(child))
-    if kind == "object" or kind == "tensor":
+    if kind in ("object", "tensor"):
         return False
     if kind == "text":
         return len(child) < LONG
@@ -119,7 +116,7 @@ def loaded_modules() -> list[types.ModuleType]:
     return [each for each in loaded if isinstance(each, types.ModuleType)]
 
 
-def _own_modules() -> list[types.ModuleType]:
+def own_modules() -> list[types.ModuleType]:
     """Return the modules that are the user's own, the notebook or script first."""
     main = sys.modules.get("__main__")
     own = [each for each in loaded_modules() if not is_library(each.__name__)]
@@ -168,12 +165,6 @@ def is_library(module: str | None) -> bool:
 
 @functools.cache
 def _library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    return (
-        paths["stdlib"],
-        paths["platstdlib"],
-        paths["purelib"],
-        paths["platlib"],
-        *site.getsitepackages(),
-        site.getusersitepackages(),
-    )
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    paths = map(sysconfig.get_paths().__getitem__, kinds)
+    return (*paths, *site.getsitepackages(), site.getusersitepackages())

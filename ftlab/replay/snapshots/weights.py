@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import AttachError
+from ftlab.records.name_words import listed
 from ftlab.replay.snapshots.codec import Packer, Unpacker
 from ftlab.replay.tracing.modules import clean_name, quantization_tensors
 
@@ -140,8 +141,8 @@ def _check_names(
     extra = [name for name in mine if name not in wanted]
     if not missing and not extra:
         return
-    parts = [f"it has no {what} {_listed(missing)}"] if missing else []
-    parts += [f"the run knows no {what} {_listed(extra)}"] if extra else []
+    parts = [f"it has no {what} {listed(missing, 3)}"] if missing else []
+    parts += [f"the run knows no {what} {listed(extra, 3)}"] if extra else []
     adapter = any("lora_" in name for name in missing) and not any(
         "lora_" in name for name in mine
     )
@@ -171,11 +172,6 @@ def _difference(entry: Mapping[str, Any], mine: Mapping[str, torch.Tensor]) -> s
     if "checksum" in entry and checksum([tensor, *scales]) != entry["checksum"]:
         return f"{name} has other values"
     return ""
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def load_weights(

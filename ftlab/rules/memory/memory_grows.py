@@ -44,6 +44,7 @@ from ftlab.records.holding import Growth, names_on, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import counted
+from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
 NEEDS = needs_step_values(
@@ -63,14 +64,15 @@ class MemoryGrows(Rule):
             if event.kind != "memory":
                 continue
             for values in event.detail.get("growth", ()):
-                yield self._finding(Growth.from_json(values), event.step)
+                yield self._finding(from_json(Growth, values), event.step)
 
     def _finding(self, growth: Growth, step: int) -> Finding:
         name = path_text(growth.path)
         cause, fix = _words(growth)
+        bounded = growth.limit or growth.kind == "dataset"
         lines = "".join(f" {at}: {line}." for at, line in growth.lines)
         return self.finding(
-            _severity(growth),
+            Severity.INFO if bounded and growth.what != "graph" else Severity.WARNING,
             f"until step {step}: `{name}` keeps {_things(growth)}, "
             f"{size(growth.bytes)} so far, {size(growth.bytes_per_step)} more with "
             f"each step",
@@ -91,12 +93,6 @@ class MemoryGrows(Rule):
             },
             healthy="the same memory before each step",
         )
-
-
-def _severity(growth: Growth) -> Severity:
-    bounded = growth.limit or growth.kind == "dataset"
-    graph = growth.what == "graph"
-    return Severity.INFO if bounded and not graph else Severity.WARNING
 
 
 def _things(growth: Growth) -> str:

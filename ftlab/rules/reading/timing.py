@@ -50,13 +50,13 @@ class StepTimes:
     count
         How many steps there are.
     sampled
-        Where the training thread was found; ``None`` where nobody looked.
+        Where the training thread was found.
     """
 
     steps: tuple[int, int]
     seconds: dict[str, float]
     count: int
-    sampled: Sampled | None
+    sampled: Sampled
 
     @property
     def step(self) -> float:
@@ -74,57 +74,43 @@ class StepTimes:
 
     def hottest(self, phase: str) -> HotPlace | None:
         """Return the line where most of a phase was met, if there is such a line."""
-        if self.sampled is None:
-            return None
-        steps = {
-            each.place
-            for each in self.sampled.places
-            if each.phase in ("forward", "backward")
-        }
+        every = self.sampled.places
+        steps = {e.place for e in every if e.phase in ("forward", "backward")}
         # a line that is met in forward too is the call that trains, and no cause
-        places = [
-            each
-            for each in self.sampled.places
-            if each.phase == phase and each.place not in steps
-        ]
+        places = [e for e in every if e.phase == phase and e.place not in steps]
         met: Counter[str] = Counter()
         for each in places:
             met[each.place] += each.samples
         line, count = max(met.items(), key=lambda each: each[1], default=("", 0))
         if not line or count < max(CLEAR * met.total(), LEAST_MET):
             return None
-        return max(
-            (each for each in places if each.place == line),
-            key=lambda each: each.samples,
-        )
+        same = (each for each in places if each.place == line)
+        return max(same, key=lambda each: each.samples)
 
 
 def step_times(run: Run) -> StepTimes | None:
-    """Return the means over the settled steps; ``None`` where there are too few."""
+    """Return the means over the settled steps.
+
+    ``None`` where there are too few, or nobody looked at the training thread.
+    """
+    events = [each for each in run.whole.events if each.kind == "time"]
+    sampled = Sampled.from_json(events[-1].detail) if events else None
+    if sampled is None or sampled.samples < LEAST_SAMPLES:
+        return None
     steps = run.steps
     first = int(steps.step[0]) + SETTLED if len(steps) else 0
     chosen = steps.step >= first
     known = chosen & steps.known(column_of("forward"))
     if known.sum() < LEAST_STEPS:
         return None
-    seconds: dict[str, float] = {
-        phase: float(
-            (np.mean if phase in SELDOM else np.median)(steps[column_of(phase)][known])
-        )
-        for phase in PHASES
-        if phase != "ftlab"
-    }
+    seconds: dict[str, float] = {}
+    for phase in PHASES:
+        if phase != "ftlab":
+            usual = np.mean if phase in SELDOM else np.median
+            seconds[phase] = float(usual(steps[column_of(phase)][known]))
     found = steps.step[known]
     ends = int(found[0]), int(found[-1])
-    return StepTimes(ends, seconds, int(known.sum()), _sampled(run))
-
-
-def _sampled(run: Run) -> Sampled | None:
-    events = [each for each in run.whole.events if each.kind == "time"]
-    if not events:
-        return None
-    known = Sampled.from_json(events[-1].detail)
-    return known if known.samples >= LEAST_SAMPLES else None
+    return StepTimes(ends, seconds, len(found), sampled)
 
 
 def at_line(place: HotPlace) -> str:

@@ -62,7 +62,7 @@ class SlowWithinTheStep(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each reason."""
         times = step_times(run)
-        if times is None or times.sampled is None:
+        if times is None:
             return
         if times.sampled.anomaly:
             yield self._finding(

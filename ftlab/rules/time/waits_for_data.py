@@ -36,6 +36,7 @@ import math
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
@@ -57,18 +58,17 @@ class WaitsForData(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding over all settled steps."""
         times = step_times(run)
-        if times is None or not times.sampled or times.seconds["data"] < LEAST:
+        if times is None or times.seconds["data"] < LEAST:
             return
-        share = times.share("data")
+        share, waited = times.share("data"), 1e3 * times.seconds["data"]
         if share < SHARE:
             return
         place = times.hottest("data")
-        cause, fix = _words(times)
+        cause, fix = _words(times, place)
         yield self.finding(
             times.severity("data"),
-            f"{at_steps(*times.steps)}: {share:.0%} of a step, "
-            f"{1e3 * times.seconds['data']:.0f} ms, is spent waiting for the next "
-            f"batch",
+            f"{at_steps(*times.steps)}: {share:.0%} of a step, {waited:.0f} ms, is "
+            "spent waiting for the next batch",
             cause=cause,
             fix=fix,
             places=[
@@ -79,16 +79,15 @@ class WaitsForData(Rule):
             evidence={
                 "share": share,
                 "threshold": SHARE,
-                "data_ms": 1e3 * times.seconds["data"],
+                "data_ms": waited,
                 "step_ms": 1e3 * times.step,
             },
             healthy="the next batch is there when the step begins",
         )
 
 
-def _words(times: StepTimes) -> tuple[str, str]:
-    place = times.hottest("data")
-    workers = times.sampled.workers if times.sampled is not None else -1
+def _words(times: StepTimes, place: HotPlace | None) -> tuple[str, str]:
+    workers = times.sampled.workers
     if workers > 0:
         rest = max(times.step - times.seconds["data"], 1e-9)
         needed = max(math.ceil(workers * times.step / rest), workers + 1)

@@ -55,12 +55,6 @@ _PLACES = {
     "saving": Place("config", "save_steps"),
     "evaluation": Place("config", "eval_steps"),
 }
-_CALLED = {
-    "logging": "logging",
-    "saving": "saving",
-    "evaluation": "evaluation",
-    "other": "work between two steps",
-}
 _FIXES = {
     "logging": "Log every 50 steps (logging_steps=50), and less in each.",
     "saving": "Save less often (save_steps=), and only what is trained.",
@@ -78,7 +72,7 @@ class WorkBesideTheStep(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each kind of work."""
         times = step_times(run)
-        if times is None or not times.sampled:
+        if times is None:
             return
         for phase, least in SHARES.items():
             if times.share(phase) >= least and times.seconds[phase] >= LEAST:
@@ -88,18 +82,19 @@ class WorkBesideTheStep(Rule):
         place = times.hottest(phase)
         if phase == "other" and place is None:
             return  # a trainer's own work: nothing that its user could change
-        cause = f"Most of it at {at_line(place)}." if place is not None else ""
+        called = "work between two steps" if phase == "other" else phase
+        cause = f"There is much {called} for so few steps."
+        places = [_PLACES[phase]] if phase in _PLACES else []
+        if place is not None:
+            cause = f"Most of it at {at_line(place)}."
+            places += [Place("call", place.function), Place("call", place.place)]
         yield self.finding(
             times.severity(phase),
             f"{at_steps(*times.steps)}: {times.share(phase):.0%} of the time, "
-            f"{1e3 * times.seconds[phase]:.0f} ms of a step, goes to {_CALLED[phase]}",
-            cause=cause or f"There is much {_CALLED[phase]} for so few steps.",
+            f"{1e3 * times.seconds[phase]:.0f} ms of a step, goes to {called}",
+            cause=cause,
             fix=_FIXES[phase],
-            places=[
-                *([_PLACES[phase]] if phase in _PLACES else ()),
-                *([Place("call", place.function)] if place is not None else ()),
-                *([Place("call", place.place)] if place is not None else ()),
-            ],
+            places=places,
             steps=times.steps,
             evidence={
                 "phase": phase,

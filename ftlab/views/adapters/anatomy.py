@@ -65,7 +65,7 @@ class AdapterView(View["AdapterAnatomy"]):
         ranks: RanksView | None = None,
         combinations: CombinationView | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(anatomy)
         self.anatomy = anatomy
         self.quantisation = quantisation
         self.ranks = ranks
@@ -75,9 +75,6 @@ class AdapterView(View["AdapterAnatomy"]):
     def headline(self) -> str:
         """Say in one line what there is."""
         return repr(self).split("\n")[0].removeprefix("Adapters: ")
-
-    def _summarise(self) -> AdapterAnatomy:
-        return self.anatomy
 
     def _table(self, summary: AdapterAnatomy) -> pd.DataFrame:
         import pandas as pd

@@ -34,7 +34,7 @@ class CombinationView(View["Combinations"]):
     title = "Combination"
 
     def __init__(self, combinations: Combinations) -> None:
-        super().__init__()
+        super().__init__(combinations)
         self.combinations = combinations
 
     def headline(self) -> str:
@@ -48,9 +48,6 @@ class CombinationView(View["Combinations"]):
             said += f"; {best.kind}, the next, is off by {share_words(best.relative)}"
             said += _lost_words(best)
         return said
-
-    def _summarise(self) -> Combinations:
-        return self.combinations
 
     def _table(self, summary: Combinations) -> pd.DataFrame:
         import pandas as pd

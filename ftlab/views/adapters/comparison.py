@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.name_words import listed
 from ftlab.records.printable import harmless
 from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.style import (
     count,
     number,
-    some,
 )
 from ftlab.views.view import View
 
@@ -63,7 +63,7 @@ class ComparisonView(View["AdapterComparison"]):
         tokenizers: tuple[str, ...] = (),
         not_executed: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__(comparison)
         self.comparison = comparison
         self.difference = difference
         self.tokenizers = tokenizers
@@ -85,9 +85,6 @@ class ComparisonView(View["AdapterComparison"]):
     def headline(self) -> str:
         """Say in one line how far they are apart."""
         return str(harmless(next(self._lines())))
-
-    def _summarise(self) -> AdapterComparison:
-        return self.comparison
 
     def _table(self, summary: AdapterComparison) -> pd.DataFrame:
         import pandas as pd
@@ -152,17 +149,17 @@ class ComparisonView(View["AdapterComparison"]):
             yield "sizes: " + " and ".join(map(size, one.sizes))
         for side, names in zip(one.sides, one.alone, strict=True):
             if names:
-                yield f"{side} alone has {some(names, SHOWN)}"
+                yield f"{side} alone has {listed(names, SHOWN)}"
         if one.reshaped:
             kinds = [f"{name} ({left}, {right})" for name, left, right in one.reshaped]
-            yield f"other in kind: {some(kinds, SHOWN)}"
+            yield f"other in kind: {listed(kinds, SHOWN)}"
         if one.settings:
             said = [
                 f"{key} {_short(x)} -> {_short(y)}" for _, key, x, y in one.settings
             ]
-            yield f"settings: {some(said, SHOWN)}"
+            yield f"settings: {listed(said, SHOWN)}"
         if self.tokenizers:
-            yield f"the tokenizers differ in {some(self.tokenizers, SHOWN)}"
+            yield f"the tokenizers differ in {listed(self.tokenizers, SHOWN)}"
 
     def size_of(self, summary: AdapterComparison) -> tuple[float, float]:
         """Give each block a row."""

@@ -50,7 +50,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
     title = "Adapter weights"
 
     def __init__(self, gates: Sequence[AdapterGates]) -> None:
-        super().__init__()
+        super().__init__(tuple(gates))
         self.gates = tuple(gates)
 
     def headline(self) -> str:
@@ -73,9 +73,6 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             verb = "to"
         more = len(runs) - RUNS
         return f"{kinds}: {', '.join(said)}" + (f" and {more} more" if more > 0 else "")
-
-    def _summarise(self) -> tuple[AdapterGates, ...]:
-        return self.gates
 
     def _table(self, summary: tuple[AdapterGates, ...]) -> pd.DataFrame:
         import pandas as pd

@@ -55,16 +55,13 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
     def __init__(
         self, layers: Sequence[QuantisedLayer], preparation: Preparation | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(tuple(layers))
         self.layers = tuple(layers)
         self.preparation = preparation
 
     def headline(self) -> str:
         """Say in one line what is in few bits."""
         return _lines(self.layers)[0]
-
-    def _summarise(self) -> tuple[QuantisedLayer, ...]:
-        return self.layers
 
     def _table(self, summary: tuple[QuantisedLayer, ...]) -> pd.DataFrame:
         import pandas as pd

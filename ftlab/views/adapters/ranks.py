@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ftlab.views.style import SERIES, count, number, some
+from ftlab.records.name_words import listed
+from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class RanksView(View["TruncatedRanks"]):
     title = "Ranks"
 
     def __init__(self, ranks: TruncatedRanks) -> None:
-        super().__init__()
+        super().__init__(ranks)
         self.ranks = ranks
 
     @property
@@ -105,9 +106,6 @@ class RanksView(View["TruncatedRanks"]):
             f"{without:.5g} without it"
         )
 
-    def _summarise(self) -> TruncatedRanks:
-        return self.ranks
-
     def _table(self, summary: TruncatedRanks) -> pd.DataFrame:
         import pandas as pd
 
@@ -145,12 +143,12 @@ class RanksView(View["TruncatedRanks"]):
         for each in sorted(less, key=lambda e: e.enough / e.rank):
             by_rank.setdefault((each.enough, each.rank), []).append(each.place)
         lines += [
-            f"  {enough} of {rank}: {some(places, NAMED)}"
+            f"  {enough} of {rank}: {listed(places, NAMED)}"
             for (enough, rank), places in list(by_rank.items())[:NAMED]
         ]
         if full:
             lines.append(
-                f"  no rank to spare: {some([e.place for e in full], NAMED)}; here "
+                f"  no rank to spare: {listed([e.place for e in full], NAMED)}; here "
                 "more may help"
             )
         return lines

@@ -47,7 +47,7 @@ class SwapView(View["Swapped"]):
     title = "Hot swap"
 
     def __init__(self, swapped: Swapped) -> None:
-        super().__init__()
+        super().__init__(swapped)
         self.swapped = swapped
 
     @property
@@ -76,9 +76,6 @@ class SwapView(View["Swapped"]):
         said += f" swapped in {count(one.rounds, 'round')}: "
         answers = count(sum(each.checks for each in one.swaps), "answer")
         return said + f"{answers}, all as they must be, bit for bit"
-
-    def _summarise(self) -> Swapped:
-        return self.swapped
 
     def _table(self, summary: Swapped) -> pd.DataFrame:
         import pandas as pd

@@ -6,17 +6,34 @@ say what the table, the text and the picture hold.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import numpy as np
+
+from ftlab.records.errors import BadValueError
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from ftlab.records.names import NameRecord
     from ftlab.runlog.run import Run
     from ftlab.views.charts.layer_columns import LayerColumns
 
-S = TypeVar("S")
+TEXT_LAYERS = 12
+
+
+class _Layered(Protocol):
+    @property
+    def layers(self) -> tuple[str, ...]: ...
+    @property
+    def names(self) -> tuple[NameRecord, ...]: ...
+
+
+S = TypeVar("S", bound=_Layered)
 
 
 class HeatView(View[S]):
@@ -33,6 +50,30 @@ class HeatView(View[S]):
     def _note_now(self) -> str:
         """Return the remark below the heatmap, as of the last column."""
         raise NotImplementedError
+
+    def _parameter_columns(self, summary: S) -> Mapping[str, Any]:
+        """Return what the table says of each parameter."""
+        raise NotImplementedError
+
+    def _table_by(self, by: str) -> pd.DataFrame:
+        import pandas as pd
+
+        if by not in ("layer", "parameter"):
+            msg = f"table(by={by!r}): allowed are 'layer' and 'parameter'."
+            raise BadValueError(msg)
+        summary = self.summary
+        if by == "layer":
+            return self._table(summary)
+        columns = {
+            "parameter": [record.name for record in summary.names],
+            "layer": [record.layer for record in summary.names],
+            "role": [record.meta.get("role", "") for record in summary.names],
+        }
+        return pd.DataFrame({**columns, **self._parameter_columns(summary)})
+
+    def size_of(self, summary: S) -> tuple[float, float]:
+        """Return width and height that a drawing needs, in inches."""
+        return 9.0, 1.6 + max(0.8, min(4.5, 0.22 * len(summary.layers)))
 
     def _adopt(self, run: Run) -> None:
         self._run = run
@@ -61,18 +102,29 @@ class HeatView(View[S]):
         widget.say([self._note_now()])
 
 
-def height_of(layers: int) -> float:
-    """Return how high a picture of so many layers is, in inches."""
-    return 1.6 + max(0.8, min(4.5, 0.22 * layers))
+def layer_table(
+    steps: NDArray[np.int64], layers: Sequence[str], columns: Mapping[str, NDArray[Any]]
+) -> pd.DataFrame:
+    """Give each step and layer a row; columns are of shape ``(steps, layers)``."""
+    import pandas as pd
+
+    data = {
+        "step": np.repeat(steps, len(layers)),
+        "layer": np.tile(np.array(layers, object), len(steps)),
+    }
+    return pd.DataFrame(data | {name: each.ravel() for name, each in columns.items()})
 
 
-def aligned(lines: Sequence[tuple[str, ...]]) -> list[str]:
-    """Set lines of words as columns, the first to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
+def layer_lines(
+    head: Sequence[str], layers: Sequence[str], words: Callable[[int], Sequence[str]]
+) -> list[str]:
+    """Give the first layers a line each, and say how many more there are."""
+    rows = [("layer", *head)]
+    rows += [(layer, *words(at)) for at, layer in enumerate(layers[:TEXT_LAYERS])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip()
+        for name, *cells in rows
     ]
+    hidden = len(layers) - TEXT_LAYERS
+    return [*lines, *[f"... and {hidden} more layers in .table()"] * (hidden > 0)]

@@ -64,15 +64,12 @@ class DataView(View[DataScan]):
     title = "Data"
 
     def __init__(self, scan: DataScan) -> None:
-        super().__init__()
+        super().__init__(scan)
         self._scan = scan
 
     def headline(self) -> str:
         """Return how many rows there are, and what was found, in one line."""
         return f"{self._scan.rows:,} rows, {found_words(self._scan)}"
-
-    def _summarise(self) -> DataScan:
-        return self._scan
 
     def _table(self, summary: DataScan) -> pd.DataFrame:
         import pandas as pd

@@ -49,7 +49,7 @@ class DifferenceView(View["Differences"]):
     title = "Two executions"
 
     def __init__(self, differences: Differences) -> None:
-        super().__init__()
+        super().__init__(differences)
         self.differences = differences
 
     @property
@@ -65,9 +65,6 @@ class DifferenceView(View["Differences"]):
     def headline(self) -> str:
         """Say in one line where they part."""
         return str(harmless(sentences(self.differences)[0]))
-
-    def _summarise(self) -> Differences:
-        return self.differences
 
     def _table(self, summary: Differences) -> pd.DataFrame:
         import pandas as pd

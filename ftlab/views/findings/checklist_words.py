@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ftlab.records.checklist import CheckItem, Layer, Status
-from ftlab.records.name_words import in_words
+from ftlab.records.name_words import in_words, listed
 from ftlab.views.style import number
 
 
@@ -61,12 +61,7 @@ def to_check(items: Iterable[CheckItem]) -> list[str]:
     for item in items:
         if item.status == "not checked":
             by_fix.setdefault(item.fix or item.says, []).append(item.name)
-    return [f"{fix} ({_some(names)})" for fix, names in by_fix.items()]
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    return ", ".join(names[:2]) + more
+    return [f"{fix} ({listed(names)})" for fix, names in by_fix.items()]
 
 
 def where(item: CheckItem) -> str:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ftlab.records.errors import BadValueError
-from ftlab.views.charts.heat import HeatView, aligned, height_of
+from ftlab.views.charts.heat import HeatView, layer_lines, layer_table
 from ftlab.views.charts.heat_figure import HeatPicture, draw_heat
 from ftlab.views.charts.scale import quantise
 from ftlab.views.layers.gradient_marks import Mark
@@ -15,14 +14,12 @@ from ftlab.views.layers.gradients_summary import GradientColumns, GradientSummar
 from ftlab.views.style import count, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.runlog.run import Run
-
-TEXT_LAYERS = 12
 
 
 class GradientView(HeatView[GradientSummary]):
@@ -73,36 +70,38 @@ class GradientView(HeatView[GradientSummary]):
             were exactly ``zero``. ``"parameter"``: the last and the largest norm, the
             last max, and how many steps were non-finite or without gradient.
         """
-        if by not in ("layer", "parameter"):
-            msg = f"table(by={by!r}): allowed are 'layer' and 'parameter'."
-            raise BadValueError(msg)
-        if by == "layer":
-            return self._table(self.summary)
-        return _parameters(self.summary)
+        return self._table_by(by)
 
     def _summarise(self) -> GradientSummary:
         self._follow()
         return self._columns.freeze()
 
     def _table(self, summary: GradientSummary) -> pd.DataFrame:
+        columns = {
+            name: np.where(values < 0, np.nan, values)
+            if name in ("norm", "max")
+            else np.maximum(values, 0).astype(np.int64)
+            for name, values in summary.layer_values.items()
+        }
+        return layer_table(summary.first_steps, summary.layers, columns)
+
+    def _parameter_columns(self, summary: GradientSummary) -> Mapping[str, Any]:
         import pandas as pd
 
-        columns, layers = len(summary.first_steps), len(summary.layers)
-        data: dict[str, Any] = {
-            "step": np.repeat(summary.first_steps, layers),
-            "layer": np.tile(np.array(summary.layers, object), columns),
+        norm, bad = summary.norm, ~np.isfinite(summary.norm)
+        largest = np.where(bad | (norm < 0), -1, norm).max(0, initial=-1)
+        first = [
+            int(summary.first_steps[np.argmax(each)]) if each.any() else None
+            for each in bad.T
+        ]
+        return {
+            "norm": [_last(each) for each in norm.T],
+            "largest_norm": np.where(largest < 0, np.nan, largest.astype(float)),
+            "max": [_last(each) for each in summary.max.T],
+            "non_finite": bad.sum(0),
+            "first_non_finite": pd.array(first, "Int64"),
+            "no_gradient": (norm == -1).sum(0),
         }
-        for name, values in summary.layer_values.items():
-            flat = values.ravel()
-            if name in ("norm", "max"):
-                data[name] = np.where(flat < 0, np.nan, flat)
-            else:
-                data[name] = np.maximum(flat, 0).astype(np.int64)
-        return pd.DataFrame(data)
-
-    def size_of(self, summary: GradientSummary) -> tuple[float, float]:
-        """Return width and height that a drawing needs, in inches."""
-        return 9.0, height_of(len(summary.layers))
 
     def draw_on(self, figure: Figure | SubFigure, summary: GradientSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
@@ -120,22 +119,18 @@ class GradientView(HeatView[GradientSummary]):
         if not len(summary.first_steps) or not summary.layers:
             return "Gradients: nothing recorded yet"
         norm, top = (summary.layer_values[name] for name in ("norm", "max"))
-        lines: list[tuple[str, ...]] = [
-            ("layer", "norm", "median", "max", "non-finite", "no gradient")
-        ]
-        for index, layer in list(enumerate(summary.layers))[:TEXT_LAYERS]:
+
+        def words(index: int) -> tuple[str, ...]:
             usable = norm[:, index][np.isfinite(norm[:, index]) & (norm[:, index] >= 0)]
             median = number(float(np.median(usable))) if len(usable) else "-"
             bad, none = (
                 str(int((summary.layer_values[name][:, index] > 0).sum()))
                 for name in ("non_finite", "no_gradient")
             )
-            last = _level(norm[-1, index]), median, _level(top[-1, index])
-            lines.append((layer, *last, bad, none))
-        text = [_headline(summary), *aligned(lines)]
-        hidden = len(summary.layers) - TEXT_LAYERS
-        if hidden > 0:
-            text.append(f"... and {hidden} more layers in .table()")
+            return _level(norm[-1, index]), median, _level(top[-1, index]), bad, none
+
+        head = ("norm", "median", "max", "non-finite", "no gradient")
+        text = [_headline(summary), *layer_lines(head, summary.layers, words)]
         if summary.marks:
             text.append(_note(summary.marks))
         return "\n".join(text)
@@ -168,39 +163,6 @@ def _note(marks: Sequence[Mark]) -> str:
     return "Marks: " + "; ".join(said) if said else ""
 
 
-def _parameters(summary: GradientSummary) -> pd.DataFrame:
-    import pandas as pd
-
-    norm, top = summary.norm, summary.max
-    finite = np.where(np.isfinite(norm) & (norm >= 0), norm, np.nan)
-    lines = []
-    for index, record in enumerate(summary.names):
-        column = norm[:, index]
-        usable = finite[:, index][~np.isnan(finite[:, index])]
-        bad = ~np.isfinite(column)
-        lines.append(
-            {
-                "parameter": record.name,
-                "layer": record.layer,
-                "role": record.meta.get("role", ""),
-                "norm": _last(column),
-                "largest_norm": float(usable.max()) if len(usable) else np.nan,
-                "max": _last(top[:, index]),
-                "non_finite": int(bad.sum()),
-                "first_non_finite": _first(summary, bad),
-                "no_gradient": int((column == -1).sum()),
-            }
-        )
-    table = pd.DataFrame(lines)
-    if lines:
-        table["first_non_finite"] = table["first_non_finite"].astype("Int64")
-    return table
-
-
 def _last(column: Any) -> float:
     recorded = column[~(column < 0)]
     return float(recorded[-1]) if len(recorded) else float("nan")
-
-
-def _first(summary: GradientSummary, where: Any) -> int | None:
-    return int(summary.first_steps[int(np.argmax(where))]) if where.any() else None

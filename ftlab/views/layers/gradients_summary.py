@@ -91,23 +91,24 @@ class GradientColumns(LayerColumns):
 
     def encode(self, values: Floats) -> NDArray[np.uint16]:
         """Turn columns into codes: per statistic the layers, then the parameters."""
-        count, width = len(self.layers), len(self.names)
-        norm, top, bad = (values[:, at * count : (at + 1) * count] for at in range(3))
-        first = len(LAYER_STATISTICS) * count
-        parameters = values[:, first : first + width], values[:, first + width :]
-        layers = [np.where(bad > 0, np.nan, level) for level in (norm, top)]
-        parts = [layers[0], parameters[0], layers[1], parameters[1]]
+        layers, norm, top = self._split(values)
+        bad = layers["non_finite"] > 0
+        of_layers = [np.where(bad, np.nan, layers[name]) for name in ("norm", "max")]
+        parts = [of_layers[0], norm, of_layers[1], top]
         return quantise(np.concatenate(parts, 1))
 
-    def freeze(self) -> GradientSummary:
-        """Return a summary that later steps do not change."""
+    def _split(self, values: Floats) -> tuple[dict[str, Floats], Floats, Floats]:
+        """Return the statistics of layers, and the parameters' norms and maxima."""
         count, width = len(self.layers), len(self.names)
-        values = self.columns.values.copy()
         split = {
             name: values[:, index * count : (index + 1) * count]
             for index, name in enumerate(LAYER_STATISTICS)
         }
-        first = len(LAYER_STATISTICS) * count
+        return split, values[:, -2 * width : -width], values[:, -width:]
+
+    def freeze(self) -> GradientSummary:
+        """Return a summary that later steps do not change."""
+        split, norm, top = self._split(self.columns.values.copy())
         return GradientSummary(
             self.layers,
             self.names,
@@ -115,8 +116,8 @@ class GradientColumns(LayerColumns):
             self.columns.first_steps,
             self.columns.stride,
             split,
-            values[:, first : first + width],
-            values[:, first + width :],
+            norm,
+            top,
             marks(self.layers, split["norm"][-16:]),
         )
 

@@ -153,16 +153,16 @@ class MeasuredLayers(LayerColumns):
         steps = next(iter(read.values())).steps
         return steps, np.concatenate(parts, 1).astype(np.float32)
 
-    def _signature(self) -> Hashable:
+    def _recorded(self) -> tuple[Statistic, ...]:
         have = set(self._run.columns("tensors"))
-        found = [one for one in self._wanted if have.issuperset(one.reads)]
-        return len(self._run.names("tensors")), tuple(one.name for one in found)
+        return tuple(one for one in self._wanted if have.issuperset(one.reads))
+
+    def _signature(self) -> Hashable:
+        names = tuple(one.name for one in self._recorded())
+        return len(self._run.names("tensors")), names
 
     def _rebuild(self) -> None:
-        have = set(self._run.columns("tensors"))
-        self.statistics = tuple(
-            one for one in self._wanted if have.issuperset(one.reads)
-        )
+        self.statistics = self._recorded()
         super()._rebuild()
 
     def _make_columns(self, capacity: int) -> Columns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ftlab.records.errors import BadValueError
-from ftlab.views.charts.heat import HeatView, aligned, height_of
+from ftlab.views.charts.heat import HeatView, layer_lines, layer_table
 from ftlab.views.charts.heat_figure import HeatPicture, draw_heat
 from ftlab.views.charts.scale import quantise
 from ftlab.views.layers.layer_statistics import (
@@ -16,9 +16,10 @@ from ftlab.views.layers.layer_statistics import (
     Statistic,
 )
 from ftlab.views.style import count, number
+from ftlab.views.view import new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ftlab.runlog.run import Run
     from ftlab.views.charts.layer_columns import Floats
 
-TEXT_LAYERS = 12
 TAIL = 8
 """Columns in which the last value of every layer is looked for while a run goes on."""
 
@@ -51,12 +51,7 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
             ``"parameter"``: the last value of each statistic. NaN stands for a value
             that is NaN, and for none.
         """
-        if by not in ("layer", "parameter"):
-            msg = f"table(by={by!r}): allowed are 'layer' and 'parameter'."
-            raise BadValueError(msg)
-        if by == "layer":
-            return self._table(self.summary)
-        return _parameters(self.summary)
+        return self._table_by(by)
 
     def figure(self, statistic: str = "") -> Figure:
         """Return one statistic as a matplotlib figure, drawn without pyplot.
@@ -66,11 +61,9 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         statistic
             Its column in `table`, or the word on its button; by default the first.
         """
-        from ftlab.views.view import new_figure
-
         summary = self.summary
         figure = new_figure(*self.size_of(summary))
-        self._draw(figure, summary, self._chosen(summary, statistic))
+        self.draw_on(figure, summary, statistic)
         return figure
 
     def headline(self) -> str:
@@ -101,32 +94,25 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         raise BadValueError(msg)
 
     def _table(self, summary: MeasuredSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        layers = len(summary.layers)
-        data: dict[str, Any] = {
-            "step": np.repeat(summary.steps, layers),
-            "layer": np.tile(np.array(summary.layers, object), len(summary.steps)),
+        columns = {
+            name: np.where(values < 0, np.nan, values)
+            for name, values in summary.layer_values.items()
         }
-        for name, values in summary.layer_values.items():
-            flat = values.ravel()
-            data[name] = np.where(flat < 0, np.nan, flat)
-        return pd.DataFrame(data)
+        return layer_table(summary.steps, summary.layers, columns)
 
-    def size_of(self, summary: MeasuredSummary) -> tuple[float, float]:
-        """Return width and height that a drawing needs, in inches."""
-        return 9.0, height_of(len(summary.layers))
+    def _parameter_columns(self, summary: MeasuredSummary) -> Mapping[str, Any]:
+        values = summary.parameter_values.items()
+        found = {name: latest(each) for name, each in values if len(each)}
+        return {
+            name: np.where(last < 0, np.nan, last).tolist()
+            for name, last in found.items()
+        }
 
-    def draw_on(self, figure: Figure | SubFigure, summary: MeasuredSummary) -> None:
-        """Draw the first statistic on a figure, or on a part of one."""
-        self._draw(figure, summary, self._chosen(summary, ""))
-
-    def _draw(
-        self,
-        figure: Figure | SubFigure,
-        summary: MeasuredSummary,
-        one: Statistic | None,
+    def draw_on(
+        self, figure: Figure | SubFigure, summary: MeasuredSummary, statistic: str = ""
     ) -> None:
+        """Draw a statistic, by default the first, on a figure or a part of one."""
+        one = self._chosen(summary, statistic)
         if one is None or not _shown(summary):
             axes = figure.add_subplot()
             axes.text(0.5, 0.5, f"{self.title}: nothing recorded yet", ha="center")
@@ -151,20 +137,15 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         head = f"{self.title}: {count(len(summary.layers), 'layer')}, "
         head += f"{count(len(summary.names), 'tensor')}, measured at "
         many = len(summary.steps) * summary.stride
-        few = many == 1
-        head += f"step {last}" if few else f"{many} steps, {first}-{last}"
-        lines = [("layer", *(one.label for one in summary.statistics))]
-        for index, layer in list(enumerate(summary.layers))[:TEXT_LAYERS]:
-            words = [
-                value_words(one, latest(summary.layer_values[one.name])[index])
-                for one in summary.statistics
-            ]
-            lines.append((layer, *words))
-        text = [head, *aligned(lines)]
-        hidden = len(summary.layers) - TEXT_LAYERS
-        if hidden > 0:
-            text.append(f"... and {hidden} more layers in .table()")
-        return "\n".join([*text, self._remark(summary)])
+        head += f"step {last}" if many == 1 else f"{many} steps, {first}-{last}"
+        shown = summary.statistics
+        now = [(one, latest(summary.layer_values[one.name])) for one in shown]
+        lines = layer_lines(
+            [one.label for one in shown],
+            summary.layers,
+            lambda at: [value_words(one, values[at]) for one, values in now],
+        )
+        return "\n".join([head, *lines, self._remark(summary)])
 
 
 def _shown(summary: MeasuredSummary) -> bool:
@@ -216,18 +197,3 @@ def not_finite(summary: MeasuredSummary) -> str:
     if not found:
         return ""
     return f"NaN or Inf in {count(len(found), 'layer')}, {found[0]} first"
-
-
-def _parameters(summary: MeasuredSummary) -> pd.DataFrame:
-    import pandas as pd
-
-    table = {
-        "parameter": [record.name for record in summary.names],
-        "layer": [record.layer for record in summary.names],
-        "role": [record.meta.get("role", "") for record in summary.names],
-    }
-    for name, values in summary.parameter_values.items():
-        if len(values):
-            last = latest(values)
-            table[name] = np.where(last < 0, np.nan, last).tolist()
-    return pd.DataFrame(table)

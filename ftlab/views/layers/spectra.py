@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.name_words import listed
 from ftlab.records.places import place_of
 from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
 from ftlab.views.layers.lora_summary import RAW_STEPS
-from ftlab.views.style import count, some
+from ftlab.views.style import count
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class SpectraView(View[Spectra]):
             key = int(latest[at]), int(summary.ranks[at])
             groups.setdefault(key, []).append(_place(summary.pairs[at]))
         for (used, rank), places in list(groups.items())[:GROUPS]:
-            lines.append(f"  {used} of {rank}: {some(places, NAMED)}")
+            lines.append(f"  {used} of {rank}: {listed(places, NAMED)}")
         return "\n".join(lines)
 
 

@@ -63,7 +63,7 @@ class MaskView(View["AttentionReport"]):
     title = "Attention"
 
     def __init__(self, report: AttentionReport, closer: Closer | None = None) -> None:
-        super().__init__()
+        super().__init__(report)
         self._report = report
         self._closer = closer
 
@@ -74,9 +74,6 @@ class MaskView(View["AttentionReport"]):
 
     def _stamp(self) -> Hashable:
         return id(self._report)
-
-    def _summarise(self) -> AttentionReport:
-        return self._report
 
     def _table(self, summary: AttentionReport) -> pd.DataFrame:
         import pandas as pd

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ftlab.records.holdings import OWNERS, Holdings
 from ftlab.records.sizes import size
-from ftlab.views.style import SERIES
+from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class HoldingsView(View[Holdings]):
     title = "Memory now"
 
     def __init__(self, holdings: Holdings) -> None:
-        super().__init__()
+        super().__init__(holdings)
         self.holdings = holdings
 
     def headline(self) -> str:
@@ -60,9 +61,6 @@ class HoldingsView(View[Holdings]):
         said = f"{size(self.holdings.total() - lost - inside)} that names reach"
         return f"{said}, {size(lost)} that none reaches" if lost else said
 
-    def _summarise(self) -> Holdings:
-        return self.holdings
-
     def _table(self, summary: Holdings) -> pd.DataFrame:
         """Give each holder a row, and what the process has, in ``attrs``."""
         import pandas as pd
@@ -70,8 +68,7 @@ class HoldingsView(View[Holdings]):
         columns = ["owner", "path", "what", "bytes", "count"]
         rows = [tuple(getattr(each, n) for n in columns) for each in summary.held]
         frame = pd.DataFrame(rows, columns=columns)
-        names = type(summary.process).__dataclass_fields__
-        frame.attrs |= {name: getattr(summary.process, name) for name in names}
+        frame.attrs |= asdict(summary.process)
         return frame
 
     def _text(self, summary: Holdings) -> str:
@@ -81,16 +78,11 @@ class HoldingsView(View[Holdings]):
         long = max(map(len, sizes), default=0)
         lines = [f"{self.title}: {self.headline()}"]
         for each, took in zip(shown, sizes, strict=True):
-            things = "tensor" if each.owner != "other objects" else "thing"
-            what = ", ".join(
-                filter(
-                    None, (each.what, f"{each.count} {things}{'s'[: each.count - 1]}")
-                )
-            )
+            noun = "thing" if each.owner == "other objects" else "tensor"
+            what = ", ".join(filter(None, (each.what, count(each.count, noun))))
             held = "held by " if each.owner.endswith("gone") else ""
-            lines.append(
-                f"  {each.owner:<{wide}}  {took:<{long}}  {held}{each.path} ({what})"
-            )
+            line = f"  {each.owner:<{wide}}  {took:<{long}}  {held}{each.path} ({what})"
+            lines.append(line)
         rest = summary.held[SHOWN:]
         if rest:
             more = size(sum(each.bytes for each in rest))
@@ -111,10 +103,8 @@ class HoldingsView(View[Holdings]):
         axis.set_yticks(range(len(shown)), names, fontsize=7)
         axis.set_xlabel("MiB", fontsize=8)
         axis.tick_params(axis="x", labelsize=7)
-        said = f"{self.title}: {self.headline()}; process {size(summary.process.rss)}"
-        if summary.process.reserved == summary.process.reserved:
-            said += (
-                f", CUDA {size(summary.process.allocated)} of "
-                f"{size(summary.process.reserved)} reserved"
-            )
+        has = summary.process
+        said = f"{self.title}: {self.headline()}; process {size(has.rss)}"
+        if has.reserved == has.reserved:
+            said += f", CUDA {size(has.allocated)} of {size(has.reserved)} reserved"
         figure.suptitle(said, fontsize=9, x=0.01, ha="left")

@@ -52,7 +52,7 @@ class LifetimeView(View[StepMemory]):
     title = "Lifetimes"
 
     def __init__(self, step: StepMemory, *, measured: bool) -> None:
-        super().__init__()
+        super().__init__(step)
         self.step = step
         self.measured = measured
 
@@ -65,32 +65,17 @@ class LifetimeView(View[StepMemory]):
             f"{step.phase_of(step.peak_at)}; {count(len(step.lives), 'storage')}"
         )
 
-    def _summarise(self) -> StepMemory:
-        return self.step
-
     def _table(self, summary: StepMemory) -> pd.DataFrame:
         """Give each storage that is alive at the peak a row, the largest first."""
         import pandas as pd
 
-        peak = summary.peak_at
-        rows = [
-            (
-                each.bytes,
-                each.category,
-                each.op,
-                each.module,
-                each.line,
-                each.what,
-                each.born,
-                each.died,
-                each.reads,
-                each.stage(peak),
-            )
-            for each in summary.largest()
-        ]
-        columns = ["bytes", "category", "made by", "module", "line", "tensor"]
-        columns += ["born", "died", "reads", "stage at the peak"]
-        return pd.DataFrame(rows, columns=columns)
+        lives, peak = summary.largest(), summary.peak_at
+        names = ["bytes", "category", "op", "module", "line", "what"]
+        names += ["born", "died", "reads"]
+        rows = [[getattr(each, name) for name in names] for each in lives]
+        frame = pd.DataFrame(rows, columns=names)
+        frame["stage at the peak"] = [each.stage(peak) for each in lives]
+        return frame.rename(columns={"op": "made by", "what": "tensor"})
 
     def _text(self, summary: StepMemory) -> str:
         groups = _groups(summary.largest())[:SHOWN]

@@ -40,16 +40,13 @@ class ReleaseView(View[Released]):
     title = "Release"
 
     def __init__(self, released: Released) -> None:
-        super().__init__()
+        super().__init__(released)
         self.released = released
 
     def headline(self) -> str:
         """Say how much is free."""
         it = self.released
         return f"{it.model} released: {size(it.freed)} of {size(it.bytes)} freed"
-
-    def _summarise(self) -> Released:
-        return self.released
 
     def _table(self, summary: Released) -> pd.DataFrame:
         """Give each storage that is still held a row."""

@@ -53,7 +53,7 @@ class StepMemoryView(View[Pair]):
         measured: StepMemory | None = None,
         note: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__((predicted, measured))
         self.predicted = predicted
         self.measured = measured
         self.note = note
@@ -85,31 +85,21 @@ class StepMemoryView(View[Pair]):
             return said
         return f"{said}; {size(predicted.peak)} predicted ({100 * self.error:+.1f} %)"
 
-    def _summarise(self) -> Pair:
-        return self.predicted, self.measured
-
     def _table(self, summary: Pair) -> pd.DataFrame:
         import pandas as pd
 
-        names = ["predicted", "measured"]
-        kept = [n for n, each in zip(names, summary, strict=True) if each is not None]
-        rows = [*_rows(summary), *_heap(summary)]
-        frame = pd.DataFrame([values for _, values in rows], columns=names)
-        frame.insert(0, "what", [name for name, _ in rows])
-        return frame[["what", *kept]]
+        rows = [(name, *values) for name, values in _rows(summary)]
+        measured = summary[1]
+        if measured is not None and measured.heap:
+            # never the same twice, so no text has it
+            rows.append(("allocator's peak", float("nan"), max(measured.heap)))
+        frame = pd.DataFrame(rows, columns=["what", "predicted", "measured"])
+        return frame[["what", *_names(summary)]]
 
     def _text(self, summary: Pair) -> str:
-        rows = [
-            (name, [size(v) for v in values if v == v])
-            for name, values in _rows(summary)
-        ]
-        names = [
-            name
-            for name, each in zip(("predicted", "measured"), summary, strict=True)
-            if each is not None
-        ]
-        lines = [f"{self.title}: {self.headline()}", _line("", names)]
-        lines += [_line(name, values) for name, values in rows]
+        lines = [f"{self.title}: {self.headline()}", _line("", _names(summary))]
+        for name, values in _rows(summary):
+            lines.append(_line(name, [size(v) for v in values if v == v]))
         if self.note:
             lines.append(f"  not predicted: {self.note}")
         return "\n".join(lines)
@@ -132,6 +122,11 @@ def _where(step: StepMemory) -> str:
     return step.phase_of(step.peak_at)
 
 
+def _names(summary: Pair) -> list[str]:
+    pairs = zip(("predicted", "measured"), summary, strict=True)
+    return [name for name, each in pairs if each is not None]
+
+
 def _line(name: str, values: list[str]) -> str:
     return f"  {name:<16} " + "  ".join(f"{each:<10}" for each in values).rstrip()
 
@@ -139,19 +134,12 @@ def _line(name: str, values: list[str]) -> str:
 def _rows(summary: Pair) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield what each category holds at the peak, and each phase's peak."""
     nan = float("nan")
-    there = [None if each is None else each.at_peak() for each in summary]
+    there = [{} if each is None else each.at_peak() for each in summary]
     for name in CATEGORIES:
-        one, other = (nan if each is None else each[name] for each in there)
-        if max(one if one == one else 0, other if other == other else 0) > 0:
+        one, other = (each.get(name, nan) for each in there)
+        if one > 0 or other > 0:
             yield name, (one, other)
-    peaks = [None if each is None else each.peaks() for each in summary]
+    peaks = [{} if each is None else each.peaks() for each in summary]
     for phase in PHASES:
-        one, other = (nan if each is None else each[phase] for each in peaks)
+        one, other = (each.get(phase, nan) for each in peaks)
         yield f"peak of {phase}", (one, other)
-
-
-def _heap(summary: Pair) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Yield what the allocator counts: never the same twice, so no text has it."""
-    measured = summary[1]
-    if measured is not None and measured.heap:
-        yield "allocator's peak", (float("nan"), max(measured.heap))

@@ -53,7 +53,7 @@ class BlameView(View[Blame]):
     title = "Blame"
 
     def __init__(self, blame: Blame) -> None:
-        super().__init__()
+        super().__init__(blame)
         self._blame = blame
 
     @property
@@ -68,9 +68,6 @@ class BlameView(View[Blame]):
 
     def _stamp(self) -> Hashable:
         return id(self._blame)
-
-    def _summarise(self) -> Blame:
-        return self._blame
 
     def _table(self, summary: Blame) -> pd.DataFrame:
         import pandas as pd

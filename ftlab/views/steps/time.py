@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,9 @@ class TimeView(LinesView):
 
     def _make_plan(self) -> Plan:
         rows = dict.fromkeys(map(column_of, PHASES), "mean")
-        panels = tuple(
-            Panel(title, tuple(_series(phases)), unit="ms", floor=0.0)
-            for title, phases in (
-                ("Forward, backward, update", MODEL),
-                ("Beside them", BESIDE),
-            )
+        panels = (
+            _panel("Forward, backward, update", MODEL),
+            _panel("Beside them", BESIDE),
         )
         return Plan(rows, panels)
 
@@ -71,8 +68,9 @@ def shares_of(run: Any, latest: int = 50) -> dict[str, float]:
     return {each: spent / whole for each, spent in sums.items()} if whole else {}
 
 
-def _series(phases: Any) -> list[Series]:
-    return [
-        Series(column_of(phase), phase, SERIES[index % len(SERIES)])
-        for index, phase in enumerate(phases)
-    ]
+def _panel(title: str, phases: Sequence[str]) -> Panel:
+    series = tuple(
+        Series(column_of(phase), phase, colour)
+        for phase, colour in zip(phases, SERIES, strict=False)
+    )
+    return Panel(title, series, unit="ms", floor=0.0)

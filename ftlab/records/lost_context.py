@@ -1,8 +1,6 @@
 """A setting that was on where a thread or task was started, and not within it."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,3 @@ class LostContext:
     started: str
     called: str
     holder: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return values that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "LostContext":
-        """Read what `as_json` has written."""
-        return cls(**values)

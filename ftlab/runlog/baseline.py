@@ -99,6 +99,7 @@ def baseline_of(run: Run) -> Baseline:
             "seconds": seconds,
             "tokens_per_second": table["tokens"] / seconds,
             "memory": np.array(table["cuda_allocated" if cuda else "rss"]),
+            "idle": np.array(table["idle_bytes"]),
         }
     names, matrix = run.names(), run.matrix("grad_l2", start=first)
     squares = np.full((len(table), len(matrix.ids)), np.nan)

@@ -115,7 +115,7 @@ def _pairs(
     noise = (np.diff(each["loss"]) for each in (one, other))
     quiet, noisy = (_quantile(np.abs(each - _quantile(each))) for each in noise)
     finite = [float(np.isfinite(each["loss"]).mean()) for each in (one, other)]
-    grown = [1 + rise(steps[warm:], e["memory"][warm:]) for e in (one, other)]
+    grown = [1 + rise(steps[warm:], e["idle"][warm:]) for e in (one, other)]
     with np.errstate(all="ignore"):
         ratios = {n: np.log(other[n] / v) for n, v in one.items() if GRADIENT in n}
     return {

@@ -82,8 +82,9 @@ def assert_found(graded, findings=()):
     assert graded.right_cause, graded
     assert graded.right_place, graded
     assert graded.steps <= LATEST, graded
-    said = [str(each) for each in findings if each.code in graded.wrong]
-    assert graded.wrong == (), (graded, said)
+    wrong = [each for each in findings if each.code in graded.wrong]
+    said = [f"{each.message} {each.cause} {each.places}" for each in wrong]
+    assert graded.wrong == (), (said, graded)
     assert graded.twin == (), graded
 
 

@@ -10,6 +10,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -68,7 +69,7 @@ class LostContexts(Probe):
         while self._new:
             found = self._new.pop(0)
             words = f"{found.kind} {found.name}: {found.was}, then {found.now}"
-            yield Event("context", step, time.time(), words, found.as_json())
+            yield Event("context", step, time.time(), words, asdict(found))
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give the calls of a step."""

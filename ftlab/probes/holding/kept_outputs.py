@@ -3,6 +3,7 @@
 import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -64,7 +65,7 @@ class KeptOutputs(Probe):
             cuda = kept[0].is_cuda
             room = torch.cuda.mem_get_info(kept[0].device)[1] if cuda else 0
             detail = {
-                "kept": found.as_json(),
+                "kept": asdict(found),
                 "weights": self._weights,
                 "room": room,
             }

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.lost_context import LostContext
 from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
 
@@ -56,7 +57,7 @@ class ContextLost(Rule):
         steps: dict[tuple[str, ...], int] = {}
         for event in run.whole.events:
             if event.kind == "context":
-                lost = LostContext.from_json(event.detail)
+                lost = from_json(LostContext, event.detail)
                 place = (lost.kind, lost.started, lost.called, lost.holder)
                 found.setdefault(place, []).append(lost)
                 steps.setdefault(place, event.step)

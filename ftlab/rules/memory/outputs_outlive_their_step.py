@@ -34,6 +34,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.holding import Growth, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
 SHARE = 0.05
@@ -53,7 +54,7 @@ class OutputsOutliveTheirStep(Rule):
         """Yield a finding for the holder of the largest."""
         for event in run.whole.events:
             if event.kind == "memory" and "kept" in event.detail:
-                held = Growth.from_json(event.detail["kept"])
+                held = from_json(Growth, event.detail["kept"])
                 weights, room = event.detail["weights"], event.detail["room"]
                 tight = room and held.bytes >= SHARE * room
                 name = path_text(held.path)

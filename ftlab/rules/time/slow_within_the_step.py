@@ -37,7 +37,13 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step_time import HotPlace
-from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
+from ftlab.rules.reading.timing import (
+    LEAST_SAMPLES,
+    NEEDS,
+    StepTimes,
+    at_line,
+    step_times,
+)
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -78,7 +84,7 @@ class SlowWithinTheStep(Rule):
         for reason, places, fix in _groups(times.sampled.places):
             met = sum(each.samples for each in places)
             share = met / times.sampled.samples
-            if share < SHARE:
+            if share < SHARE or met < LEAST_SAMPLES:
                 continue
             first = max(places, key=lambda each: each.samples)
             yield self._finding(

@@ -154,8 +154,8 @@ WAYS = {
         ),
         Way(
             thread_without_inference_mode,
-            "inference mode on",
-            "inference mode off",
+            "gradients off, inference mode on",
+            "gradients on, inference mode off",
             "thread.start()",
             "thread",
         ),

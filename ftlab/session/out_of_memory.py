@@ -1,4 +1,7 @@
-"""Out of memory is explained where a watch ends, and goes on to be raised unchanged."""
+"""Out of memory, and errors of CUDA, are explained where a watch ends.
+
+They go on to be raised unchanged.
+"""
 
 import contextlib
 import re
@@ -15,6 +18,7 @@ from ftlab.records.event import Event
 from ftlab.records.holdings import Holdings, Owner
 from ftlab.records.sizes import size
 from ftlab.replay.tracing.site import INSTALLED, shown
+from ftlab.session.cuda_errors import cuda_words
 from ftlab.session.observation import Observation
 
 LARGEST = 4
@@ -42,19 +46,25 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return isinstance(error, RuntimeError) and bool(_WORDS.search(str(error)))
 
 
-def explain_out_of_memory(
+def explain_error(
     error: BaseException | None,
     observation: Observation | None,
     **plan: Any,
 ) -> None:
-    """Add to an error of memory who holds it, and what would fit, as its note.
+    """Add to an error of memory or of CUDA what it comes from, as its note.
 
     The run gets it too. Nothing is raised: the error itself matters more.
     """
-    if error is None or observation is None or not is_out_of_memory(error):
+    if error is None or observation is None:
         return
     try:
-        words = "\n  ".join(_explained(error, observation.subject, plan))
+        subject = observation.subject
+        if is_out_of_memory(error):
+            words = "\n  ".join(_explained(error, subject, plan))
+        else:
+            words = "\n  ".join(cuda_words(error, subject.model))
+        if not words:
+            return
         error.add_note(words)
         step = observation.recorder.step
         detail = {"error": type(error).__name__}

@@ -32,7 +32,7 @@ from ftlab.session.checkpointing import Checkpoint, Keeper
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
-from ftlab.session.out_of_memory import explain_out_of_memory
+from ftlab.session.out_of_memory import explain_error
 from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
 from ftlab.session.saved_checkpoint import SavedCheckpoint
@@ -162,7 +162,7 @@ class Watch(Probing, RunViews):
         error: BaseException | None,
         trace: types.TracebackType | None,
     ) -> None:
-        explain_out_of_memory(error, self._observation)
+        explain_error(error, self._observation)
         self._end(ended_by(error))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.session.out_of_memory import explain_out_of_memory
+from ftlab.session.out_of_memory import explain_error
 from tests.models import Rows, batches, tiny_lora
 
 
@@ -86,7 +86,7 @@ def test_other_errors_carry_no_note(tmp_path):
 
 def test_without_a_watch_nothing_is_said():
     error = MemoryError()
-    explain_out_of_memory(error, None)
+    explain_error(error, None)
     assert not hasattr(error, "__notes__")
 
 

@@ -6,7 +6,6 @@ it has is compared with that.
 """
 
 import contextvars
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,10 +14,11 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
+from ftlab.probes.contexts.cuda_start import watch_cuda_start
 from ftlab.probes.contexts.thread_state import State, in_words, thread_state
+from ftlab.probes.contexts.users_lines import users_line
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.module_hook import ModuleHook, is_no_training
-from ftlab.probes.holding.sources import shown_place
 from ftlab.probes.holding.walk import is_library, loaded_modules
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -50,6 +50,7 @@ class LostContexts(Probe):
         self._error: Exception | None = None
         self._known: set[tuple[str, ...]] = set()
         self._new: list[LostContext] = []
+        watch_cuda_start()
         yield tap_starts(self._begin, self._around_workers)
         model = innermost(subject.model)
         if not isinstance(model, torch.nn.TransformerEncoderLayer):
@@ -210,13 +211,3 @@ def own_variables(
         for each, value in context.items()
         if id(each) in known
     )
-
-
-def users_line() -> str:
-    """Return the innermost line that runs of the user's own: ``"train.py:12"``."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if not is_library(frame.f_globals.get("__name__")):
-            return shown_place(frame.f_code.co_filename, frame.f_lineno or 0)
-        frame = frame.f_back
-    return ""

@@ -32,7 +32,7 @@ from ftlab.session.integrations.trainer_made import (
     trainable_dtypes,
 )
 from ftlab.session.observation import Observation, ended_by
-from ftlab.session.out_of_memory import explain_out_of_memory
+from ftlab.session.out_of_memory import explain_error
 
 Begin = Callable[..., Observation]
 Stop = Callable[[str], None]
@@ -139,9 +139,7 @@ class TrainerLink:
         except BaseException as error:
             ended = ended_by(error)
             observation = self._callback and self._callback.observation
-            explain_out_of_memory(
-                error, observation, autocast=autocast_of(self._trainer)
-            )
+            explain_error(error, observation, autocast=autocast_of(self._trainer))
             raise
         finally:
             self._let_go(ended)

@@ -139,7 +139,6 @@ def _groups(
 
 
 def _calls(line: str) -> set[str]:
-    """Return the names of what a line calls."""
     try:
         tree = ast.parse(line.rstrip(":"))
     except SyntaxError:  # part of a statement of several lines

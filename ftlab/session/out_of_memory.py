@@ -54,7 +54,11 @@ def explain_out_of_memory(
     if error is None or observation is None or not is_out_of_memory(error):
         return
     try:
-        words = "\n  ".join(_explained(error, observation.subject, plan))
+        # late: a watch that meets no such error does not need what explains it
+        from ftlab.laboratory.memory.holdings import holdings
+
+        told = _explained(error, holdings(), observation.subject, plan)
+        words = "\n  ".join(told)
         error.add_note(words)
         step = observation.recorder.step
         detail = {"error": type(error).__name__}
@@ -64,16 +68,13 @@ def explain_out_of_memory(
 
 
 def _explained(
-    error: BaseException, subject: Any, settings: Mapping[str, Any]
+    error: BaseException, held: Holdings, subject: Any, settings: Mapping[str, Any]
 ) -> Iterator[str]:
-    # late: a watch that meets no such error does not need them
-    from ftlab.laboratory.memory.holdings import holdings
     from ftlab.laboratory.memory.optimizers import optimizer_maker
     from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, free_beside
     from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 
     model = subject.model
-    held = holdings()
     yield f"ftlab: out of memory{_asked_at(error)}"
     yield from _holders(held)
     shape = _shape(error.__traceback__)

@@ -85,6 +85,7 @@ class Keeper:
 
     def __init__(self, seen: Observation, asked: Checkpoint, trainer: Any) -> None:
         self._seen, self._asked, self._trainer = seen, asked, trainer
+        self._target = trainer or seen.subject.model
         self._handles = HandleStack()
         self._begun = self._saved = seen.recorder.step
         self._answered = self._tries = 0
@@ -137,10 +138,6 @@ class Keeper:
         second = None if asked.second is None else Path(asked.second)
         if save(training, Path(asked.folder), second, asked.keep, bad=False):
             self._saved, self._tries = steps, 0
-
-    @property
-    def _target(self) -> Any:
-        return self._trainer or self._seen.subject.model
 
     def _training(self) -> Training:
         return training_of(self._target, "watch", seen=self._seen)

@@ -60,7 +60,10 @@ def explain_error(
     try:
         subject = observation.subject
         if is_out_of_memory(error):
-            words = "\n  ".join(_explained(error, subject, plan))
+            # late: a watch that meets no such error does not need what explains it
+            from ftlab.laboratory.memory.holdings import holdings
+
+            words = "\n  ".join(_explained(error, holdings(), subject, plan))
         else:
             words = "\n  ".join(cuda_words(error, subject.model))
         if not words:
@@ -74,16 +77,13 @@ def explain_error(
 
 
 def _explained(
-    error: BaseException, subject: Any, settings: Mapping[str, Any]
+    error: BaseException, held: Holdings, subject: Any, settings: Mapping[str, Any]
 ) -> Iterator[str]:
-    # late: a watch that meets no such error does not need them
-    from ftlab.laboratory.memory.holdings import holdings
     from ftlab.laboratory.memory.optimizers import optimizer_maker
     from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, free_beside
     from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 
     model = subject.model
-    held = holdings()
     yield f"ftlab: out of memory{_asked_at(error)}"
     yield from _holders(held)
     shape = _shape(error.__traceback__)

@@ -138,7 +138,6 @@ def save(
 
 
 def _write_model(training: Training, part: Path) -> None:
-    """Have model, tokenizer and trainer write themselves."""
     for each in (training.live.model, training.tokenizer):
         if callable(own := getattr(each, "save_pretrained", None)):
             own(part)

@@ -6,7 +6,7 @@ graph has saved among them.
 """
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -86,14 +86,13 @@ class Meter(OpTracer):
         self._peaks: list[float] = []
         self._base = 0.0
 
-    def hold(self, tensors: Iterable[Any], category: Category, name: str = "") -> None:
-        """Note whose tensors are, whether they were there before or were made."""
-        for tensor in tensors:
-            for part in parts_of(tensor):
-                found = self._note(part, BEFORE, name)
-                if found is not None:
-                    found.category = category
-                    found.name = found.name or name
+    def hold(self, tensor: Any, category: Category, name: str = "") -> None:
+        """Note whose a tensor is, whether it was there before or was made."""
+        for part in parts_of(tensor):
+            found = self._note(part, BEFORE, name)
+            if found is not None:
+                found.category = category
+                found.name = found.name or name
 
     def begin(self, phase: PhaseName) -> None:
         """Say that a phase begins."""

@@ -44,9 +44,9 @@ def optimizer_maker(given: Any) -> MakeOptimizer | None:
         settings = {n: v for n, v in given.defaults.items() if n in known}
         return lambda parameters: kind(parameters, **settings)
     name = str(given).lower()
-    bits = next((n for n in _BITSANDBYTES if n in (name, f"paged_{name}")), "")
-    if bits or name in ("adamw_bnb_8bit", "paged_adamw_8bit"):
-        return _of_bitsandbytes(_BITSANDBYTES[bits or "adamw_8bit"])
+    bits = name.removeprefix("paged_").replace("_bnb_8bit", "_8bit")
+    if bits in _BITSANDBYTES:
+        return _of_bitsandbytes(_BITSANDBYTES[bits])
     for suffix in ("_torch_fused", "_torch"):
         name = name.removesuffix(suffix)
     if name in _TORCH:

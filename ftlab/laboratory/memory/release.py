@@ -6,7 +6,8 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import torch
 
@@ -65,7 +66,7 @@ def released(model: torch.nn.Module) -> Released:
     hooks = sum(map(clear_hooks, (*model.modules(), *tensors.values())))
     done += [f"hooks: {hooks}"] if hooks else []
     for module in model.modules():
-        vars(module)["forward"] = _Gone(kind)
+        vars(module)["forward"] = partial(_gone, kind)
         if type(module).__module__.startswith("bitsandbytes."):
             vars(module).update(quant_state=None, state=None)
     for tensor in tensors.values():
@@ -82,18 +83,13 @@ def released(model: torch.nn.Module) -> Released:
     )
 
 
-class _Gone:
-    """Stands in for the forward of a module that was released."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
-        msg = (
-            f"this {self._kind} was released by ftlab.release, and has no weights any "
-            "more; build or load it again."
-        )
-        raise ReleasedError(msg)
+def _gone(kind: str, *_args: Any, **_kwargs: Any) -> NoReturn:
+    """Stand in for the forward of a module that was released."""
+    msg = (
+        f"this {kind} was released by ftlab.release, and has no weights any more; "
+        "build or load it again."
+    )
+    raise ReleasedError(msg)
 
 
 def _empty(tensor: Any) -> None:

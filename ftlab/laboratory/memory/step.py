@@ -160,7 +160,8 @@ def _step(
         meter.begin("backward")
         if loss.requires_grad:
             loss.backward()
-        meter.hold([p.grad for p in trained if p.grad is not None], "gradients")
+        for parameter in trained:
+            meter.hold(parameter.grad, "gradients")
         meter.begin("step")
         if optimizer is not None:
             optimizer.step()
@@ -171,18 +172,18 @@ def _step(
 def _hold(meter: Meter, model: Any, batch: Mapping[str, Any], own: set[str]) -> None:
     """Note what is there before the step."""
     for name, parameter in model.named_parameters():
-        meter.hold([parameter], "adapters" if name in own else "weights", name)
-        meter.hold([parameter.grad], "gradients", name)
+        meter.hold(parameter, "adapters" if name in own else "weights", name)
+        meter.hold(parameter.grad, "gradients", name)
     for name, buffer in model.named_buffers():
-        meter.hold([buffer], "weights", name)
+        meter.hold(buffer, "weights", name)
     for name, value in batch.items():
-        meter.hold([value], "batch", name)
+        meter.hold(value, "batch", name)
 
 
 def _hold_state(meter: Meter, optimizer: Any) -> None:
     for held in optimizer.state.values() if optimizer is not None else ():
         for name, value in held.items():
-            meter.hold([value], "optimizer state", str(name))
+            meter.hold(value, "optimizer state", str(name))
 
 
 def _adapters(model: torch.nn.Module) -> set[str]:

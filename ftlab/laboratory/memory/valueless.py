@@ -52,9 +52,7 @@ class Valueless:
 
     def copied(self, model: torch.nn.Module) -> Any:
         """Return a copy of a model that has no values of its own."""
-        memo: dict[int, Any] = {}
-        for parameter in model.parameters():
-            memo[id(parameter)] = self._parameter(parameter)
+        memo = {id(each): self._parameter(each) for each in model.parameters()}
         with _Copying(self):
             twin = copy.deepcopy(model, memo)
         for module in twin.modules():

@@ -80,9 +80,9 @@ def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
 def _child(owner: Any, wanted: Mapping[int, Any]) -> Any:
     """Return which of the objects below an owner refers to; not every one does."""
     for each in gc.get_referents(owner):
-        if id(each) in wanted and wanted[id(each)] is not owner:
+        if id(each) in wanted and each is not owner:
             return each
-    return next((e for e in wanted.values() if e is owner), None)
+    return wanted.get(id(owner))
 
 
 def _way(top: Any, below: Mapping[int, Any]) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ import functools
 import queue
 import re
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -90,7 +89,7 @@ def _file_of(each: Any) -> str:
     return str(vars(each).get("__file__", "")) if module else ""
 
 
-def grown_unreached(looks: Looks, at_least: float) -> Iterator[Growth]:
+def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
     """Name who holds tensors that are new at each look and that no name reaches."""
     first, middle, last = looks
     early = middle.unreached.keys() - first.unreached.keys()
@@ -98,23 +97,26 @@ def grown_unreached(looks: Looks, at_least: float) -> Iterator[Growth]:
     size = sum(last.unreached[each] for each in late)
     rate = size / (last.step - middle.step)
     if not early or rate < at_least:
-        return
+        return []
     tensor = tensor_at(max(late, key=last.unreached.__getitem__))
     if tensor is None:
-        return
+        return []
     path, way = climbed(tensor)
     kept = (early & last.unreached.keys()) | late
     steps = last.step - first.step
-    yield Growth(
-        path=path if path[0] in (GARBAGE, OUTSIDE) else path[:-1],
-        kind=holder_kind(path, way),
-        what="tensor",
-        count=len(kept),
-        count_per_step=len(kept) / steps,
-        bytes_per_step=rate,
-        bytes=float(sum(last.unreached[each] for each in kept)),
-        example=example(tensor),
-    )
+    # no generator: it would itself be among those who hold the tensor
+    return [
+        Growth(
+            path=path if path[0] in (GARBAGE, OUTSIDE) else path[:-1],
+            kind=holder_kind(path, way),
+            what="tensor",
+            count=len(kept),
+            count_per_step=len(kept) / steps,
+            bytes_per_step=rate,
+            bytes=float(sum(last.unreached[each] for each in kept)),
+            example=example(tensor),
+        )
+    ]
 
 
 def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:

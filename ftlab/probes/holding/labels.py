@@ -140,8 +140,6 @@ def _name_in(values: dict[Any, Any], child: Any) -> str:
 
 def _attributes(owner: Any) -> dict[str, Any] | None:
     """Return an object's own attributes; its class is not asked."""
-    if owner is None:
-        return None
     try:
         found = object.__getattribute__(owner, "__dict__")
     except (AttributeError, TypeError):

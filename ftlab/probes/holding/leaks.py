@@ -18,7 +18,7 @@ from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.holders import described, grown_unreached
 from ftlab.probes.holding.look import Look
 from ftlab.probes.holding.survey import survey
-from ftlab.probes.holding.trend import LEAST, RELEVANT, Sample, Trend
+from ftlab.probes.holding.trend import LEAST, RELEVANT, Trend
 from ftlab.probes.holding.walk import Walk
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.records.event import Event
@@ -88,7 +88,7 @@ class Leaks(Probe):
         elements = max(sizes, default=0)
         since = moment.step - (self._first or 0)
         if since >= SETTLED:
-            self._trend.add(Sample(moment.step, self._idle, elements, self._before))
+            self._trend.add(moment.step, self._idle, elements, self._before)
         growth = self._look(moment.step) if self._is_time(since) else []
         self._before = elements
         if growth:

@@ -113,7 +113,6 @@ def _body(text: str) -> str:
 
 
 def _sources() -> Iterator[tuple[str, str]]:
-    """Yield the user's cells and files, with their text."""
     yield from _cells()
     files = dict.fromkeys(getattr(e, "__file__", None) or "" for e in own_modules())
     for file in files:

@@ -1,7 +1,6 @@
 """Whether memory in use keeps growing, told from what batches of other sizes need."""
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,41 +26,31 @@ RELEVANT = 1e-5
 steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What was in use before a step's first forward.
-
-    Attributes
-    ----------
-    elements
-        Of the batch that comes, and of the one before: a loop may keep its outputs.
-    """
-
-    step: int
-    bytes: float
-    elements: int
-    before: int
-
-
 class Trend:
     """The latest samples, and the growth per step that they show.
 
     Examples
     --------
-    >>> from ftlab.probes.holding.trend import Sample, Trend
+    >>> from ftlab.probes.holding.trend import Trend
     >>> trend = Trend()
     >>> for step in range(10):
-    ...     trend.add(Sample(step, 1e6 + 2**14 * step, 64, 64))
+    ...     trend.add(step, 1e6 + 2**14 * step, 64, 64)
     >>> round(trend.rate())
     16384
     """
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=WINDOW)
+        self._samples: deque[tuple[float, ...]] = deque(maxlen=WINDOW)
 
-    def add(self, sample: Sample) -> None:
-        """Take one more sample; the oldest of a full window goes."""
-        self._samples.append(sample)
+    def add(self, step: int, used: float, elements: int, before: int) -> None:
+        """Take what was in use before a step; the oldest of a full window goes.
+
+        Parameters
+        ----------
+        elements, before
+            Of the batch that comes, and of the one before: a loop may keep its outputs.
+        """
+        self._samples.append((step, used, elements, before))
 
     def clear(self) -> None:
         """Begin again."""
@@ -69,12 +58,10 @@ class Trend:
 
     def rate(self) -> float:
         """Return the bytes per step by which it surely grows, 0 where it may not."""
-        samples = self._samples
-        if len(samples) < WINDOW:
+        if len(self._samples) < WINDOW:
             return 0.0
-        steps = np.array([each.step for each in samples], np.float64)
-        values = np.array([each.bytes for each in samples], np.float64)
-        sizes = np.array([[e.elements, e.before] for e in samples], np.float64)
+        samples = np.array(self._samples, np.float64)
+        steps, values, sizes = samples[:, 0], samples[:, 1], samples[:, 2:]
         varied = sizes[:, sizes.std(0) > 0]
         others = varied - varied.mean(0)
         table = np.column_stack([np.ones(WINDOW), steps - steps.mean(), others])

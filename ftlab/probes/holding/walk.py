@@ -101,13 +101,10 @@ def _is_passed(child: Any) -> bool:
         return any(child is each for each in running_frames())
     if kind == "function" and child.__closure__ is not None:
         return False
-    code = kind in ("function", "type")
-    return kind in ("atom", "module") or (code and is_library(_module_of(child)))
-
-
-def _module_of(child: Any) -> str | None:
-    module = child.__module__
-    return module if isinstance(module, str) else None
+    if kind in ("function", "type"):
+        module = child.__module__
+        return is_library(module if isinstance(module, str) else None)
+    return kind in ("atom", "module")
 
 
 def loaded_modules() -> list[types.ModuleType]:

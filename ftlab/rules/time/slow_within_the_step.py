@@ -81,16 +81,17 @@ class SlowWithinTheStep(Rule):
                 "Take it out: ftlab.debug(...) stops at the op that makes a NaN.",
                 {"reason": "anomaly"},
             )
-        for reason, places, fix in _groups(times.sampled.places):
+        for reason, what, places, fix in _groups(times.sampled.places):
             met = sum(each.samples for each in places)
             share = met / times.sampled.samples
             if share < SHARE or met < LEAST_SAMPLES:
                 continue
             first = max(places, key=lambda each: each.samples)
+            place = "torch.compile" if reason == "compiling" else first.place
             yield self._finding(
                 times,
-                f"{share:.0%} of the time goes to {_REASONS[reason]}",
-                Place("call", _PLACES.get(reason, first.place)),
+                f"{share:.0%} of the time goes to {what}",
+                Place("call", place),
                 f"Most of it at {at_line(first)}.",
                 fix,
                 {"reason": reason, "share": share, "threshold": SHARE, "samples": met},
@@ -117,20 +118,14 @@ class SlowWithinTheStep(Rule):
         )
 
 
-_PLACES = {"compiling": "torch.compile"}
-_REASONS = {
-    "compiling": "compiling code again",
-    "waiting": "a line that reads back, prints or collects garbage",
-}
-
-
 def _groups(
     places: tuple[HotPlace, ...],
-) -> Iterator[tuple[str, list[HotPlace], str]]:
+) -> Iterator[tuple[str, str, list[HotPlace], str]]:
     compiling = [each for each in places if each.library.startswith(COMPILERS)]
     if compiling:
         yield (
             "compiling",
+            "compiling code again",
             compiling,
             "Give it batches of few shapes (pad_to_multiple_of=), or "
             "torch.compile(dynamic=True); TORCH_LOGS=recompiles lists the guards.",
@@ -140,11 +135,11 @@ def _groups(
         if each not in compiling and not each.library and _calls(each.line) & WAITING:
             lines.setdefault(each.place, []).append(each)
     for group in lines.values():
-        yield "waiting", group, "Do it once in 50 steps, or leave it out."
+        what = "a line that reads back, prints or collects garbage"
+        yield "waiting", what, group, "Do it once in 50 steps, or leave it out."
 
 
 def _calls(line: str) -> set[str]:
-    """Return the names of what a line calls."""
     try:
         tree = ast.parse(line.rstrip(":"))
     except SyntaxError:  # part of a statement of several lines

@@ -10,8 +10,6 @@ from ftlab.views.masks.mask_words import MEANING, percent, report_text
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -71,9 +69,6 @@ class MaskView(View["AttentionReport"]):
         """Return the largest share of illegal attention in one line."""
         illegal = max((row.illegal for row in self._report.rows), default=0.0)
         return f"{percent(illegal)} of attention illegal"
-
-    def _stamp(self) -> Hashable:
-        return id(self._report)
 
     def _table(self, summary: AttentionReport) -> pd.DataFrame:
         import pandas as pd

@@ -66,8 +66,7 @@ class HoldingsView(View[Holdings]):
         import pandas as pd
 
         columns = ["owner", "path", "what", "bytes", "count"]
-        rows = [tuple(getattr(each, n) for n in columns) for each in summary.held]
-        frame = pd.DataFrame(rows, columns=columns)
+        frame = pd.DataFrame(summary.held, columns=columns)
         frame.attrs |= asdict(summary.process)
         return frame
 

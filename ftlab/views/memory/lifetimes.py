@@ -72,8 +72,7 @@ class LifetimeView(View[StepMemory]):
         lives, peak = summary.largest(), summary.peak_at
         names = ["bytes", "category", "op", "module", "line", "what"]
         names += ["born", "died", "reads"]
-        rows = [[getattr(each, name) for name in names] for each in lives]
-        frame = pd.DataFrame(rows, columns=names)
+        frame = pd.DataFrame(lives, columns=names)
         frame["stage at the peak"] = [each.stage(peak) for each in lives]
         return frame.rename(columns={"op": "made by", "what": "tensor"})
 

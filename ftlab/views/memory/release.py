@@ -52,8 +52,8 @@ class ReleaseView(View[Released]):
         """Give each storage that is still held a row."""
         import pandas as pd
 
-        rows = [(each.path, each.name, each.bytes) for each in summary.held]
-        return pd.DataFrame(rows, columns=["held by", "what", "bytes"])
+        frame = pd.DataFrame(summary.held, columns=["path", "name", "bytes"])
+        return frame.rename(columns={"path": "held by", "name": "what"})
 
     def _text(self, summary: Released) -> str:
         lines = [f"{self.headline()}; it cannot be used any more"]

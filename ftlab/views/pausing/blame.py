@@ -11,8 +11,6 @@ from ftlab.records.blame import Blame, SampleBlame
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
@@ -65,9 +63,6 @@ class BlameView(View[Blame]):
     def gradients(self) -> np.ndarray:
         """L2 norm of what each sample adds to the gradient; NaN where unknown."""
         return self._blame.gradients
-
-    def _stamp(self) -> Hashable:
-        return id(self._blame)
 
     def _table(self, summary: Blame) -> pd.DataFrame:
         import pandas as pd

@@ -6,6 +6,7 @@ All marks of a thread share one stack, so that those of two watches are nested t
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -25,7 +26,7 @@ class _Ranges(threading.local):
         self.names: list[str] = []
         self._open: list[contextlib.ExitStack] = []
 
-    def push(self, name: str, _: object = None) -> None:
+    def push(self, name: str) -> None:
         self.names.append(name)
         self._open.append(contextlib.ExitStack())
         self._open[-1].enter_context(torch.profiler.record_function(name))
@@ -79,7 +80,7 @@ class Marks:
         ]
         paths = {id(module): path for path, module in modules}
         self.modules = frozenset(paths.values())
-        before = module_hook.SharedPreHook(_ranges.push, paths)
+        before = module_hook.SharedPreHook(self._enter, paths)
         after = module_hook.SharedHook(_ranges.leave, paths)
         hooks = HandleStack()
         hooks.add(hook_modules(modules, before=before, first=after, last=after))
@@ -90,19 +91,24 @@ class Marks:
     def begin(self, step: int) -> None:
         """Begin a step, if it is new."""
         if step != self.last:
-            self.first, self.last = step if self.first < 0 else self.first, step
-            self._show(anew=True)
+            begun = self.first >= 0  # else this is within the model's first call
+            self.first, self.last = self.first if begun else step, step
+            self._show(within=not begun, anew=True)
 
     def turn_to(self, phase: str) -> None:
         """Begin a phase of the step; what is none is ``other``."""
         self._phase = phase if phase in PHASES else "other"
         self._show()
 
-    def _show(self, *, anew: bool = False) -> None:
+    def _enter(self, path: str, _inputs: Any) -> None:
+        if self._on and self.last >= 0:
+            _ranges.push(path)
+
+    def _show(self, *, within: bool = False, anew: bool = False) -> None:
         if not self._on or self.last < 0:
             return
         path = [f"step {self.last}", self._phase]
-        if _ranges.names[-1:] == [self._root]:  # its call has begun the step
+        if within or _ranges.names[-1:] == [self._root]:  # its call began the step
             path.append(self._root)
         if anew:
             _ranges.pop_to(0)

@@ -54,7 +54,7 @@ def profile(target: Any, *, steps: int = 3, warmup: int = 2) -> Iterator[Profile
     marks, first = probe.marks, step_under_way()
 
     def read() -> Profile:
-        done = range(marks.first + warmup, marks.last)[:steps] if traces else ()
+        done = range(first + warmup, marks.last)[:steps] if traces else ()
         events = traces[0].events() if done else ()
         names = {f"step {step}" for step in done}
         return Profile(steps, len(done), *parts_of(events, names, marks.modules))

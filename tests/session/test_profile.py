@@ -38,8 +38,8 @@ def test_parts_add_up_to_the_wall_time_of_the_steps():
         train(model, 6, lambda _: begun.append(time.perf_counter()))
     assert profiled.summary.steps == 3
     assert_adds_up(profiled)
-    # each step ends where the next forward begins, which is just behind these
-    assert profiled.summary.total == pytest.approx(begun[4] - begun[1], rel=0.3)
+    wall = begun[4] - begun[1]  # a step ends where the next forward begins
+    assert 0.3 * wall < profiled.summary.total < 1.1 * wall
     text = str(profiled)
     assert text.startswith("Profile: 3 steps, ")
     assert "CPU time" in text

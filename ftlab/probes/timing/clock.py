@@ -41,7 +41,7 @@ class StepClock:
         self._clock = clock
         self._spent: defaultdict[str, float] = defaultdict(float)
         self.phase = "other"
-        self.told: Callable[[str], object] | None = None
+        self.told: Callable[[str], object] = bool
         self._since: float | None = None
         self._own = own_time.so_far
         self._depth = 0
@@ -97,7 +97,7 @@ class StepClock:
             self._spent[self.phase] += max(now - self._since - taken, 0.0)
             if taken:
                 self._spent["ftlab"] += taken
-        before, self.phase = self.phase, phase
-        self._since, self._own = now, own
-        if phase != before and self.told is not None:
+        before = self.phase
+        self._since, self._own, self.phase = now, own, phase
+        if phase != before:
             self.told(phase)

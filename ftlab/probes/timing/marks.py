@@ -63,14 +63,14 @@ class Marks:
 
     def __init__(self) -> None:
         self.between: Callable[[], object] = bool
-        self.first = self.last = -1
+        self.last = -1
         self.modules: frozenset[str] = frozenset()
         self._phase = self._root = ""
         self._on = False
 
     def attach(self, subject: Subject) -> Iterator[Handle]:
         """Put hooks on the modules; taking them off closes what is open."""
-        self._on, self.first, self.last, self._phase = True, -1, -1, "other"
+        self._on, self.last, self._phase = True, -1, "other"
         self._root = root = type(innermost(subject.model)).__name__
         modules = [
             (f"{root}.{spot.path}" if spot.path in PHASES else spot.path or root, found)
@@ -91,9 +91,8 @@ class Marks:
     def begin(self, step: int) -> None:
         """Begin a step, if it is new."""
         if step != self.last:
-            begun = self.first >= 0  # else this is within the model's first call
-            self.first, self.last = self.first if begun else step, step
-            self._show(within=not begun, anew=True)
+            first, self.last = self.last < 0, step
+            self._show(within=first, anew=True)  # the first begins in the model's call
 
     def turn_to(self, phase: str) -> None:
         """Begin a phase of the step; what is none is ``other``."""

@@ -33,10 +33,7 @@ MORE = 1.1
 
 
 class StepTimes(Probe):
-    """Takes the time of phases on the host, and on CUDA by events too.
-
-    With ``marks`` it shows steps, phases and modules to profilers.
-    """
+    """Takes the time of phases on the host, on CUDA by events; ``marks`` show them."""
 
     name: ClassVar[str] = "step_times"
     columns: ClassVar[tuple[Column, ...]] = (
@@ -51,7 +48,7 @@ class StepTimes(Probe):
 
     def _begin(self) -> None:
         self._clock = StepClock()
-        self._clock.told = self.marks.turn_to if self._marked else None
+        self._clock.told = self.marks.turn_to
         self._device = DeviceTimes()
         self._sampler = Sampler(lambda: self._clock.phase)
         self._thread: int | None = None

@@ -45,19 +45,7 @@ class Profile(NamedTuple):
 
 
 class ProfileView(View[Profile]):
-    """Seconds of all profiled steps by part; text and figure give ms of a step.
-
-    Examples
-    --------
-    >>> from ftlab.views.steps.profile import Profile, ProfileView
-    >>> parts = {"layers.0": [4e-3, 0, 0], "layers.1": [2e-3, 9e-3, 0]}
-    >>> parts["optimizer"] = [0, 0, 1e-3]
-    >>> ProfileView(lambda: Profile(3, 2, "CPU", 16e-3, parts))
-    Profile: 2 steps of the 3 asked for, 8.00 ms of CPU time each
-                  forward  backward  elsewhere  share
-    layers.* (2)     3.00      4.50       0.00   0.94
-    optimizer        0.00      0.00       0.50   0.06
-    """
+    """Seconds of all profiled steps by part; text and figure give ms of a step."""
 
     title = "Profile"
     commands = staticmethod(nvidia_commands)

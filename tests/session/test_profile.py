@@ -155,9 +155,9 @@ def test_ends_by_itself_and_the_training_goes_on():
         seen.append(profiled.summary.steps)
 
     with ftlab.profile(model, steps=1, warmup=1) as profiled:
-        train(model, 5, look)
-    assert running == [False, False, True, False, False]
-    assert seen == [0, 0, 0, 1, 1]
+        train(model, 7, look)
+    assert running == [False, False, True, False, False, False, False]
+    assert seen == [0, 0, 0, 1, 1, 1, 1]
     assert profiled.summary.steps == 1
 
 

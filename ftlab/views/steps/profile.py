@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
+SHOWN = 12
 COLUMNS = ["forward", "backward", "elsewhere"]
 
 _COMMANDS = """\
@@ -72,29 +73,28 @@ class ProfileView(View[Profile]):
         folded = (alike + many.map(" ({})".format)).where(many > 1, frame["part"])
         rows = frame.groupby(folded).sum(numeric_only=True).rename_axis(None)
         rows[COLUMNS] *= 1e3 / summary.steps
-        return rows.sort_values("share", ascending=False).head(12)
+        return rows.sort_values("share", ascending=False)
 
     def headline(self) -> str:
         """Say what was profiled."""
         it = self.summary
         of = "" if it.steps == it.asked else f" of the {it.asked} asked for"
-        each = (
-            it.steps
-            and f", {1e3 * it.total / it.steps:.2f} ms of {it.device} time each"
-        )
-        return f"{count(it.steps, 'step')}{of}{each or ''}"
+        each = f", {1e3 * it.total / (it.steps or 1):.2f} ms of {it.device} time each"
+        return f"{count(it.steps, 'step')}{of}{each if it.steps else ''}"
 
     def _text(self, summary: Profile) -> str:
         said = f"{self.title}: {self.headline()}"
         if not summary.steps:
             return said
-        return f"{said}\n{self._rows(summary).to_string(float_format='{:.2f}'.format)}"
+        rows = self._rows(summary)
+        more = f"\nand {len(rows) - SHOWN} more, in .table()" * (len(rows) > SHOWN)
+        return f"{said}\n{rows[:SHOWN].to_string(float_format='{:.2f}'.format)}{more}"
 
     def draw_on(self, figure: Any, summary: Profile) -> None:
         """Draw a bar for each of the largest parts."""
         figure.suptitle(f"Profile, ms of a step: {self.headline()}", fontsize=9)
         if summary.steps:
-            rows, axis = self._rows(summary)[::-1], figure.subplots()
+            rows, axis = self._rows(summary)[:SHOWN][::-1], figure.subplots()
             left = rows[COLUMNS].cumsum(axis=1) - rows[COLUMNS]
             for name, hue in zip(COLUMNS, SERIES, strict=False):
                 axis.barh(

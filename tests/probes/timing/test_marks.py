@@ -205,6 +205,16 @@ def test_a_module_called_as_a_phase_is_told_apart(log, tmp_path):
     assert "Module.data" in {each[-1] for each in log.paths}
 
 
+def test_layers_that_hooks_would_change_have_none(log, tmp_path):
+    layer = torch.nn.TransformerEncoderLayer(4, 1, 4, batch_first=True)
+    model = torch.nn.Sequential(layer, torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run", marks=True):
+        model(torch.ones(1, 2, 4)).sum().backward()
+        optimizer.step()
+    assert under(log, "step 0", "forward", "Sequential") == ["1"]
+
+
 def test_nvtx_gets_the_same_where_cuda_is_in_use(log, tmp_path, monkeypatch):
     nvtx, simple = Log(), types.SimpleNamespace
     calls = simple(range_push=nvtx.push, range_pop=nvtx.pop)

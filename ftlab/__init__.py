@@ -29,6 +29,7 @@ _MODULES = {
     "open_snapshot": "ftlab.session.debugging.snapshots",
     "options": "ftlab.records.settings",
     "preflight": "ftlab.session.preflight.preflight",
+    "profile": "ftlab.session.profile",
     "prove": "ftlab.session.prove",
     "release": "ftlab.session.release",
     "roundtrip": "ftlab.session.roundtrip",

@@ -20,6 +20,7 @@ from ftlab.session.masks import masks as masks
 from ftlab.session.memory import memory as memory
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
+from ftlab.session.profile import profile as profile
 from ftlab.session.prove import prove as prove
 from ftlab.session.release import release as release
 from ftlab.session.roundtrip import roundtrip as roundtrip
@@ -51,6 +52,7 @@ __all__ = [
     "open_snapshot",
     "options",
     "preflight",
+    "profile",
     "prove",
     "release",
     "roundtrip",

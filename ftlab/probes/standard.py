@@ -66,7 +66,9 @@ from ftlab.probes.tokens.trained_tokens import TrainedTokens
 from ftlab.probes.tokens.turn_samples import TurnSamples
 
 
-def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Probe]:
+def standard_probes(
+    *, interval: int = 16, activations: bool = False, marks: bool = False
+) -> list[Probe]:
     """Make a new set of probes for one run.
 
     Parameters
@@ -77,6 +79,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         memory and time are measured at each step.
     activations
         Also measure the output of each leaf-like module.
+    marks
+        Also show steps, phases and modules to profilers.
 
     Examples
     --------
@@ -103,7 +107,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         Leaks(),
         KeptOutputs(),
-        StepTimes(),
+        StepTimes(marks=marks),
         LostContexts(),
         Logits(interval),
         LossInputs(interval),

@@ -37,6 +37,7 @@ from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
 from ftlab.session.saved_checkpoint import SavedCheckpoint
 from ftlab.views.dashboard.dashboard import Dashboard
+from ftlab.views.steps.profile import nvidia_commands
 
 State = Literal["waiting", "watching", "ended"]
 
@@ -99,6 +100,8 @@ class Watch(Probing, RunViews):
         if self._observation is None or self._observation.background.writer is None:
             return -1
         return self._observation.background.writer.last_committed_step
+
+    commands = staticmethod(nvidia_commands)
 
     @property
     def dashboard(self) -> Dashboard:
@@ -230,6 +233,7 @@ def watch(
     directions: int = 0,
     probes: Sequence[Probe] = (),
     checkpoint: Checkpoint | str | Path | None = None,
+    marks: bool = False,
 ) -> Watch:
     """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
 
@@ -283,6 +287,10 @@ def watch(
     checkpoint
         Where to save checkpoints that survive, as ``ftlab.Checkpoint(folder,
         every=100)`` or a folder; see `ftlab.safe_save` and `Watch.roll_back`.
+    marks
+        Show steps, phases and modules to profilers, as nested ranges of torch's and, on
+        CUDA, of NVTX, at 20 us for each call of a module; `Watch.commands` gives the
+        calls of NVIDIA's tools.
 
     Returns
     -------
@@ -332,7 +340,7 @@ watch. Pass the model that your optimizer trains.
         interval=interval,
         budget=budget,
         probes=(
-            *standard_probes(interval=interval, activations=activations),
+            *standard_probes(interval=interval, activations=activations, marks=marks),
             *([SampleLosses(highest_losses)] if highest_losses else ()),
             *_asking(prompts, prompt_interval, tokenizer or processing_class, target),
             *([IntruderCounts(directions)] if _layers(directions) else ()),

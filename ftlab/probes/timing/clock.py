@@ -20,6 +20,8 @@ class StepClock:
     ----------
     phase
         The one under way.
+    told
+        Hears of each that begins.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class StepClock:
         self._clock = clock
         self._spent: defaultdict[str, float] = defaultdict(float)
         self.phase = "other"
+        self.told: Callable[[str], object] = bool
         self._since: float | None = None
         self._own = own_time.so_far
         self._depth = 0
@@ -94,4 +97,7 @@ class StepClock:
             self._spent[self.phase] += max(now - self._since - taken, 0.0)
             if taken:
                 self._spent["ftlab"] += taken
+        before = self.phase
         self._since, self._own, self.phase = now, own, phase
+        if phase != before:
+            self.told(phase)

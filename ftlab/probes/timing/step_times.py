@@ -18,6 +18,7 @@ from ftlab.probes.taps.shared import listen
 from ftlab.probes.taps.spans import tap_spans
 from ftlab.probes.timing.clock import StepClock
 from ftlab.probes.timing.device import DeviceTimes
+from ftlab.probes.timing.marks import Marks
 from ftlab.probes.timing.sampler import Sampler
 from ftlab.records.event import Event
 from ftlab.records.handle import CallbackHandle, Handle
@@ -32,18 +33,21 @@ MORE = 1.1
 
 
 class StepTimes(Probe):
-    """Takes the time of phases on the host, and on CUDA by events too."""
+    """Takes the time of phases on the host, on CUDA by events; ``marks`` show them."""
 
     columns: ClassVar[tuple[Column, ...]] = (
         *(Column(column_of(each), "s", f"Of a step: {each}.") for each in PHASES),
         *DeviceTimes.columns,
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, marks: bool = False) -> None:
+        self._marked = marks
+        self.marks = Marks()
         self._begin()
 
     def _begin(self) -> None:
         self._clock = StepClock()
+        self._clock.told = self.marks.turn_to
         self._device = DeviceTimes()
         self._sampler = Sampler(lambda: self._clock.phase)
         self._thread: int | None = None
@@ -62,6 +66,8 @@ class StepTimes(Probe):
         yield listen(listener)
         yield CallbackHandle(self._sampler.stop)
         yield tap_spans(self._span, self._see_loader)
+        if self._marked:
+            yield from self.marks.attach(subject)
 
     def _span(self, phase: str) -> Any:
         """Return what counts for a phase while it is entered."""
@@ -81,6 +87,7 @@ class StepTimes(Probe):
             self._sampler.start(self._thread)
         if not self._is_here():
             return
+        self.marks.begin(moment.step)
         self._clock.mark("forward")
         self._device.mark("forward", inputs)
         self._anomaly = self._anomaly or torch.is_anomaly_enabled()
@@ -105,6 +112,11 @@ class StepTimes(Probe):
         if self._is_here():
             self._clock.after_backward()
             self._device.mark("optimizer")
+
+    def before_clip(self, parameters: Any, how: Any) -> None:
+        """Mark what is the update's already."""
+        if self._is_here():
+            self.marks.turn_to("optimizer")
 
     def before_step(self, optimizer: Any, closure: bool) -> None:
         """Begin an update."""
@@ -139,6 +151,7 @@ class StepTimes(Probe):
         if self._thread is None:
             return {}
         spent = self._clock.take()
+        self.marks.begin(moment.step + 1)
         return {column_of(phase): spent.get(phase, 0.0) for phase in PHASES}
 
     def on_unfinished(self, step: int) -> Iterable[Event]:

@@ -102,6 +102,11 @@ class Case:
         return self.losses
 
 
+def _of_its_file(*_: Any) -> Case:
+    msg = "Only what the registry has found in its file can be built."
+    raise RuntimeError(msg)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Fault:
     """A fault and its healthy twin; shown, it is its page.
@@ -118,7 +123,8 @@ class Fault:
         Patterns (`fnmatch`) of which one must match the whole of a finding's place,
         such as ``"param *.lora_B.*"``.
     builder
-        Makes the case; ``True`` builds the healthy twin.
+        Makes the case; ``True`` builds the healthy twin. It is the ``build`` of the
+        fault's own file unless another one is given.
     steps
         Iterations after which it must be found; most show in the first ones.
     evident
@@ -153,7 +159,7 @@ class Fault:
     title: str
     code: str
     places: tuple[str, ...]
-    builder: Callable[[bool], Case]
+    builder: Callable[[bool], Case] = _of_its_file
     steps: int = 6
     evident: int = 0
     also: tuple[str, ...] = ()
@@ -240,7 +246,7 @@ class Healthy:
     id: str
     title: str
     looks_like: tuple[str, ...]
-    builder: Callable[[], Case]
+    builder: Callable[[], Case] = _of_its_file
     steps: int = 200
     needs: tuple[str, ...] = ()
 

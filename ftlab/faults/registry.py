@@ -4,6 +4,7 @@ An area has a folder for each topic. A file is a fault, or a healthy run that re
 the faults of its topic; the name of such a file begins with ``healthy_``.
 """
 
+import dataclasses
 import difflib
 import functools
 import importlib
@@ -57,8 +58,15 @@ def list_healthy() -> tuple[Healthy, ...]:
 
 def _possible(kind: str) -> tuple[Any, ...]:
     modules = (module for area in AREAS for module in modules_of(area))
-    found = (getattr(module, kind, None) for module in modules)
-    return tuple(each for each in found if each is not None and each.possible)
+    found = (found_in(module, kind) for module in modules if hasattr(module, kind))
+    return tuple(each for each in found if each.possible)
+
+
+def found_in(module: ModuleType, kind: str) -> Any:
+    """Return the ``FAULT`` or ``HEALTHY`` of a file, built by the file's ``build``."""
+    each = getattr(module, kind)
+    build = getattr(module, "build", each.builder)
+    return dataclasses.replace(each, builder=build)
 
 
 def load(fault_id: str) -> Fault:

@@ -7,7 +7,7 @@ import json
 import random
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,15 +125,12 @@ def looked_at(
     return Case(base(), rows=rows, places=places)
 
 
-def fault_of_rows(
-    fault_id: str, title: str, code: str, builder: Callable[[bool], Case]
-) -> Fault:
+def fault_of_rows(fault_id: str, title: str, code: str) -> Fault:
     """Describe a fault of a dataset, which is found before anything is trained.
 
     The places are those that `looked_at` is given.
     """
-    where = ("data *",)
-    return Fault(fault_id, title, code, where, builder, steps=0, evident=-1)
+    return Fault(fault_id, title, code, ("data *",), steps=0, evident=-1)
 
 
 def in_file(lines: Sequence[bytes], owner: Any, name: str = "rows.jsonl") -> str:

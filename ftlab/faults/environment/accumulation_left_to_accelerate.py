@@ -45,7 +45,6 @@ FAULT = Fault(
     "gradient_accumulation_steps saves memory, and the loss is as noisy as without",
     code="ENV007",
     places=("config gradient_accumulation_steps",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -28,7 +28,6 @@ FAULT = Fault(
     "load_best_model_at_end keeps the last model, however bad it is",
     code="ENV003",
     places=("config eval_delay",),
-    builder=build,
     steps=8,
     evident=-1,
 )

@@ -39,7 +39,6 @@ FAULT = Fault(
     "the model continues prompts instead of answering them",
     code="ENV008",
     places=("config completion_only_loss",),
-    builder=build,
     steps=4,
     evident=0,
     needs=("trl>=0.24", "datasets"),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "the loss jumps in the first steps in spite of the warm-up",
     code="ENV001",
     places=("config warmup_steps",),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox"),

@@ -44,6 +44,5 @@ FAULT = Fault(
     "evaluations take as much memory as training steps",
     code="ENV009",
     places=("call *evaluated_in_a_pool.py:*",),
-    builder=build,
     evident=1,
 )

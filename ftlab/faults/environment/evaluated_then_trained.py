@@ -27,7 +27,6 @@ FAULT = Fault(
     "training learns less after trainer.evaluate() than without it",
     code="ENV006",
     places=("config bf16_full_eval",),
-    builder=build,
     steps=8,
     evident=-1,
     also=("NUM002",),

@@ -28,7 +28,6 @@ FAULT = Fault(
     "training is over at once, and the model is what it was",
     code="ENV004",
     places=("config dataloader_drop_last",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox"),

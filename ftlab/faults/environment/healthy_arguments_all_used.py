@@ -52,6 +52,5 @@ HEALTHY = Healthy(
     "arguments-all-used",
     "an optimizer handed over is made of the arguments",
     looks_like=("ENV001", "ENV002", "ENV003", "ENV006"),
-    builder=build,
     steps=20,
 )

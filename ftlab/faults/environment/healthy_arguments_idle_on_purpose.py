@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "arguments-idle-on-purpose",
     "a short try of a longer run's settings",
     looks_like=("ENV001", "ENV002", "ENV003", "ENV004"),
-    builder=build,
     steps=12,
 )

@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "logged-in-a-thread",
     "a thread runs without the settings of the one that has started it",
     looks_like=("ENV009",),
-    builder=build,
     steps=20,
 )

@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "one-batch-an-epoch",
     "each update is made of one backward where more were to be gathered",
     looks_like=("ENV007",),
-    builder=build,
     steps=12,
 )

@@ -30,7 +30,6 @@ HEALTHY = Healthy(
     "short-prompts-masked",
     "all tokens but one of each row are trained on",
     looks_like=("ENV008",),
-    builder=build,
     steps=12,
     needs=("trl>=0.24", "datasets"),
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "smoothed-by-a-subclass",
     "compute_loss is overridden, and smoothing is applied all the same",
     looks_like=("ENV001", "ENV005"),
-    builder=build,
     steps=20,
 )

@@ -36,7 +36,6 @@ FAULT = Fault(
     "every learning rate of a sweep gives the same loss curve",
     code="ENV002",
     places=("config learning_rate",),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox"),

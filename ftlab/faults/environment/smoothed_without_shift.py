@@ -27,7 +27,6 @@ FAULT = Fault(
     "the loss is near 0 after some steps, and the model repeats its last word",
     code="ENV005",
     places=("config label_smoothing_factor",),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox"),

@@ -37,7 +37,6 @@ FAULT = Fault(
     "label_smoothing_factor changes nothing",
     code="ENV001",
     places=("config label_smoothing_factor",),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox"),

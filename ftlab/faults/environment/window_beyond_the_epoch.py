@@ -28,7 +28,6 @@ FAULT = Fault(
     "three epochs make three updates, each of far fewer rows than asked for",
     code="ENV004",
     places=("config gradient_accumulation_steps",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox"),

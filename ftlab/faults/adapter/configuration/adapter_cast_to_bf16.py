@@ -27,7 +27,6 @@ FAULT = Fault(
     "the adapter learns next to nothing at a small learning rate",
     code="ADP019",
     places=("param *.lora_A.*",),
-    builder=build,
     steps=10,
     evident=2,
     also=("NUM002",),

@@ -27,7 +27,6 @@ FAULT = Fault(
     "the loss is NaN from the second step on",
     code="ADP019",
     places=("param *.lora_?.*",),
-    builder=build,
     evident=-1,
     also=("NUM001",),
     families=("llama", "gpt2", "neox", "own"),

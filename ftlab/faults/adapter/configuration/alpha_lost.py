@@ -36,7 +36,6 @@ FAULT = Fault(
     "the served adapter is weaker than in training",
     code="ADP025",
     places=("config lora_alpha", "config scaling"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

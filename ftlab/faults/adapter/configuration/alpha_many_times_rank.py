@@ -26,7 +26,6 @@ FAULT = Fault(
     "the first steps throw the model off",
     code="ADP018",
     places=("config lora_alpha",),
-    builder=build,
     steps=24,
     evident=1,
     also=("GRD002",),

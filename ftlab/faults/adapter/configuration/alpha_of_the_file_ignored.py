@@ -42,7 +42,6 @@ FAULT = Fault(
     "a trained adapter has a quarter of its effect after it was loaded",
     code="ADP025",
     places=("config scaling", "module *"),
-    builder=build,
     evident=WHEN,
     families=("llama", "gpt2", "neox", "own"),
 )

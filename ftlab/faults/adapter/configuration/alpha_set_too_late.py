@@ -27,7 +27,6 @@ FAULT = Fault(
     "the adapter is several times stronger after loading than it was in training",
     code="ADP017",
     places=("config lora_alpha",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

@@ -46,7 +46,6 @@ FAULT = Fault(
     "the model has forgotten what it could do before",
     code="ADP063",
     places=("module *_proj",),
-    builder=build,
     steps=49,
     evident=48,
     families=("llama",),

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "adapter-above-a-cast-base",
     "the adapter is in another dtype than the model, and moves by very little",
     looks_like=("ADP019", "NUM002"),
-    builder=build,
     steps=60,
 )

@@ -16,5 +16,4 @@ HEALTHY = Healthy(
     "all-in-float64",
     "the adapter is in float64",
     looks_like=("ADP019",),
-    builder=build,
 )

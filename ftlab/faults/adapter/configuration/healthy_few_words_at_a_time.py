@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "few-words-at-a-time",
     "the adapter's effective rank begins near 1",
     looks_like=("ADP051",),
-    builder=build,
 )

@@ -15,5 +15,4 @@ HEALTHY = Healthy(
     "large-scaling-small-steps",
     "the scaling is 8, and alpha as large as the rank",
     looks_like=("ADP018",),
-    builder=build,
 )

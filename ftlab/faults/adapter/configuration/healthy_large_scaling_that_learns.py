@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "large-scaling-that-learns",
     "the adapter is larger than the weight, and alpha is eight times the rank",
     looks_like=("ADP018", "GRD002"),
-    builder=build,
     steps=64,
 )

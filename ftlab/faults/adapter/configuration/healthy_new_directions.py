@@ -13,6 +13,5 @@ HEALTHY = Healthy(
     "new-directions",
     "some of the largest directions are not the base's",
     looks_like=("ADP063",),
-    builder=build,
     steps=65,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
         "ADP017",
         "ADP011",
     ),
-    builder=build,
 )

@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "ranks-counted-in-micro-batches",
     "the allocator's clock goes twice as fast as the optimizer's steps",
     looks_like=("ADP036",),
-    builder=build,
     steps=STEPS,
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "ranks-given-by-callback",
     "parts of the adapter become exactly 0 during training",
     looks_like=("ADP036", "ADP001", "ADP037"),
-    builder=build,
     steps=STEPS,
 )

@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "ranks-of-a-short-trial",
     "all ranks of AdaLoRA are there, and nothing calls the allocator",
     looks_like=("ADP036",),
-    builder=build,
     steps=STEPS,
 )

@@ -65,6 +65,5 @@ HEALTHY = Healthy(
     "resumed-with-faster-second-factor",
     "a resumed Trainer has other rates than its arguments",
     looks_like=("ADP027",),
-    builder=build,
     steps=8,
 )

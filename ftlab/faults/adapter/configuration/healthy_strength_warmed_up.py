@@ -35,5 +35,4 @@ HEALTHY = Healthy(
     "strength-warmed-up",
     "the scaling of every layer grows at each measurement",
     looks_like=("ADP017",),
-    builder=build,
 )

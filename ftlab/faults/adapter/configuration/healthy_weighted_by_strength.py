@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "weighted-by-strength",
     "the scaling of two adapters was set by hand, to different numbers",
     looks_like=("ADP017", "ADP008"),
-    builder=build,
     steps=60,
 )

@@ -29,7 +29,6 @@ FAULT = Fault(
     "training is several times slower and the file twice as large",
     code="ADP019",
     places=("param *.lora_*",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

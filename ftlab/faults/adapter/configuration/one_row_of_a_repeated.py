@@ -33,7 +33,6 @@ FAULT = Fault(
     "a larger r makes no difference, and the adapter learns less than others",
     code="ADP051",
     places=("param *lora_A.*",),
-    builder=build,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -30,7 +30,6 @@ FAULT = Fault(
     "a larger r makes no difference to the loss",
     code="ADP051",
     places=("param *lora_A.*",),
-    builder=build,
     steps=16,
     evident=9,
     families=("llama", "gpt2", "neox", "own"),

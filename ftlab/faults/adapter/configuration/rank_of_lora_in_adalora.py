@@ -40,7 +40,6 @@ FAULT = Fault(
     "a higher rank of AdaLoRA changes nothing",
     code="ADP040",
     places=("config r",),
-    builder=build,
     steps=STEPS,
     evident=-1,
     families=("llama", "neox", "own"),

@@ -44,7 +44,6 @@ FAULT = Fault(
     "AdaLoRA has given all ranks away before the training has really begun",
     code="ADP036",
     places=("call update_and_allocate",),
-    builder=build,
     steps=STEPS,
     evident=8,
     families=("llama", "gpt2", "neox"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "AdaLoRA ends with init_r ranks per layer, and rank_pattern is None",
     code="ADP036",
     places=("call update_and_allocate",),
-    builder=build,
     steps=STEPS,
     evident=6,
     families=("llama", "gpt2", "neox"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the loss jumps back to that of the base model again and again",
     code="ADP036",
     places=("call update_and_allocate",),
-    builder=build,
     steps=STEPS,
     evident=8,
     families=("llama", "gpt2", "neox"),

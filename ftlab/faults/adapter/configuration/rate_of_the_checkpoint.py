@@ -26,7 +26,6 @@ FAULT = Fault(
     "the new learning rate has no effect after resume_from_checkpoint",
     code="ADP027",
     places=("config learning_rate",),
-    builder=build,
     steps=8,
     evident=SAVED - 1,
     families=("llama", "gpt2", "neox"),

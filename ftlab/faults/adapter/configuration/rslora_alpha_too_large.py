@@ -23,7 +23,6 @@ FAULT = Fault(
     "the loss jumps in the first steps and settles above its start",
     code="ADP018",
     places=("config lora_alpha",),
-    builder=build,
     steps=24,
     evident=0,
     also=("GRD002",),

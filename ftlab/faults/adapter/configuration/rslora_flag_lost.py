@@ -32,7 +32,6 @@ FAULT = Fault(
     "the served adapter is much weaker than in training",
     code="ADP025",
     places=("config use_rslora", "config scaling"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

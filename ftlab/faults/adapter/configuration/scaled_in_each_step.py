@@ -39,7 +39,6 @@ FAULT = Fault(
     "the adapter takes over, step by step",
     code="ADP017",
     places=("module *",),
-    builder=build,
     steps=66,
     evident=64,
     also=("ADP036", "ADP037"),

@@ -26,7 +26,6 @@ FAULT = Fault(
     "one layer of the adapter is stronger in training than after loading",
     code="ADP017",
     places=("module *",),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

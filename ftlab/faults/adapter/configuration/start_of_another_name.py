@@ -28,7 +28,6 @@ FAULT = Fault(
     "a better start of LoRA makes no difference at all",
     code="ADP040",
     places=("config eva_config",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     "new tokens are not learned although their rows are trained",
     code="ADP040",
     places=("config trainable_token_indices",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

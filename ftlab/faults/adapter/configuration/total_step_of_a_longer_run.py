@@ -27,7 +27,6 @@ FAULT = Fault(
     "AdaLoRA has given next to no rank away when training is over",
     code="ADP036",
     places=("config total_step",),
-    builder=build,
     steps=STEPS,
     evident=3,
     families=("llama", "gpt2", "neox"),

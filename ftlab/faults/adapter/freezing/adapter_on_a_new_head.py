@@ -32,7 +32,6 @@ FAULT = Fault(
     "the classifier answers otherwise after loading than it did in training",
     code="ADP015",
     places=("param *score.base_layer.weight", "config target_modules"),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -39,5 +39,4 @@ FAULT = Fault(
     steps=10,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

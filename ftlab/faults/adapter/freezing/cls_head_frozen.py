@@ -26,7 +26,6 @@ FAULT = Fault(
     "sequence classification with LoRA trains poorly; after loading it is random",
     code="ADP015",
     places=("param *score.weight",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     "after another adapter was deleted the head of this one does not learn",
     code="ADP010",
     places=("param *.modules_to_save.*",),
-    builder=build,
     evident=-1,
     families=("llama", "neox", "own"),
     needs=("peft>=0.19",),

@@ -30,7 +30,6 @@ FAULT = Fault(
     "the adapter on the embedding was asked for and never moves",
     code="ADP010",
     places=("param *.lora_embedding_?.*",),
-    builder=build,
     evident=-1,
     families=("llama", "neox", "own"),
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     "an adapter that is no longer trained is worse after another one was",
     code="ADP007",
     places=("param *lora_*", "optimizer param_groups"),
-    builder=build,
     steps=12,
     evident=SWITCHED + 1,
     families=("llama", "gpt2", "neox", "own"),

@@ -48,5 +48,4 @@ FAULT = Fault(
     steps=10,
     evident=4,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

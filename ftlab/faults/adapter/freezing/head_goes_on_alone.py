@@ -28,7 +28,6 @@ FAULT = Fault(
     "only the head learns in the second stage; the adapter is what was loaded",
     code="ADP010",
     places=("call from_pretrained", "config inference_mode", "param *lora_*"),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
     also=("ADP020",),

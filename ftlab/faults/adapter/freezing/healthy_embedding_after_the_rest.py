@@ -40,5 +40,4 @@ HEALTHY = Healthy(
     "embedding-after-the-rest",
     "lora_embedding_A and B are frozen at 0 while all other pairs learn",
     looks_like=("ADP010", "ADP001"),
-    builder=build,
 )

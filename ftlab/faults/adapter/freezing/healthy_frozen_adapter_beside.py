@@ -24,5 +24,4 @@ HEALTHY = Healthy(
         "ADP010",
         "ADP001",
     ),
-    builder=build,
 )

@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "frozen-to-be-used",
     "nothing is trainable for a moment, and after the last step",
     looks_like=("ADP010", "OPT002", "GRD003"),
-    builder=build,
     steps=40,
 )

@@ -56,6 +56,5 @@ HEALTHY = Healthy(
     "layers-in-turn",
     "layers that have learned are frozen after an evaluation, and others learn",
     looks_like=("ADP010", "ADP001", "GRD003"),
-    builder=build,
     steps=60,
 )

@@ -20,5 +20,4 @@ HEALTHY = Healthy(
         "ADP016",
         "ADP012",
     ),
-    builder=build,
 )

@@ -31,5 +31,4 @@ HEALTHY = Healthy(
     "probe-on-a-loaded-adapter",
     "the adapter of a transformers model is frozen, and its head learns",
     looks_like=("ADP010", "ADP001", "GRD003", "MOD006"),
-    builder=build,
 )

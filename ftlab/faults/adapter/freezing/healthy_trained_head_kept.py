@@ -28,5 +28,4 @@ HEALTHY = Healthy(
     "trained-head-kept",
     "the head of a classifier is frozen",
     looks_like=("ADP015",),
-    builder=build,
 )

@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "two-stages-together",
     "an adapter that was loaded for use is trained along with a new one",
     looks_like=("ADP045", "ADP027"),
-    builder=build,
     steps=40,
 )

@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "upper-blocks-first",
     "half of the adapter is frozen at 0 for a while, and has no moments until then",
     looks_like=("ADP010", "ADP001", "GRD003"),
-    builder=build,
     steps=60,
 )

@@ -29,7 +29,6 @@ FAULT = Fault(
     "an adapter made from a saved configuration does not learn",
     code="ADP010",
     places=("config inference_mode", "param *.lora_*"),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "neox", "own"),

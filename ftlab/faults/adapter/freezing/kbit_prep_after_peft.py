@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss is constant and no error is raised: trainable params: 0",
     code="ADP010",
     places=("param *.lora_*",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -25,7 +25,6 @@ FAULT = Fault(
     "the head that was to be trained and saved does not change",
     code="ADP010",
     places=("param *.modules_to_save.*",),
-    builder=build,
     evident=-1,
     families=("llama", "neox", "own"),
 )

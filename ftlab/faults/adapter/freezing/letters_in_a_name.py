@@ -40,7 +40,6 @@ FAULT = Fault(
     "a part of the base is trained although only the adapter should be",
     code="ADP016",
     places=("param *.floral.*",),
-    builder=build,
     steps=4,
     evident=-1,
     also=("ADP020",),

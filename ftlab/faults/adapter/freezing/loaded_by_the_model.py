@@ -31,7 +31,6 @@ FAULT = Fault(
     "training goes on with a saved adapter, and only its head changes",
     code="ADP010",
     places=("call load_adapter", "config inference_mode"),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
 )

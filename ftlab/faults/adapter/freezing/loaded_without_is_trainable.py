@@ -50,7 +50,6 @@ FAULT = Fault(
         "call from_pretrained",
         "config inference_mode",
     ),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

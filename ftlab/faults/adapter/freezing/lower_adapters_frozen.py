@@ -26,7 +26,6 @@ FAULT = Fault(
     "half of the adapter is still 0 when it is saved",
     code="ADP010",
     places=("param *.lora_B.*",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -23,7 +23,6 @@ FAULT = Fault(
     "DoRA learns directions, and its magnitudes stay those of the base",
     code="ADP010",
     places=("param *.lora_magnitude_vector.*",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

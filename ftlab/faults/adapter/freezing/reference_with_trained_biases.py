@@ -26,7 +26,6 @@ FAULT = Fault(
     "the KL to the base stays small, and the model is far from the base",
     code="ADP016",
     places=("config bias", "call disable_adapter"),
-    builder=build,
     evident=1,
     families=("gpt2", "neox", "own"),
 )

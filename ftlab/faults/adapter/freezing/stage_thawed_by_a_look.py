@@ -50,7 +50,6 @@ FAULT = Fault(
     "the adapter of the first stage changes once the second one was looked at",
     code="ADP045",
     places=("param *.lora_?.*", "call set_adapter"),
-    builder=build,
     evident=LOOK,
     families=("llama", "gpt2", "neox", "own"),
 )

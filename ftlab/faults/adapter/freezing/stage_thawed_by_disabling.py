@@ -54,7 +54,6 @@ FAULT = Fault(
     "the adapter of the first stage changes in the second one",
     code="ADP045",
     places=("param *.lora_?.*", "call disable_adapter"),
-    builder=build,
     evident=LOOK,
     families=("llama", "gpt2", "neox", "own"),
 )

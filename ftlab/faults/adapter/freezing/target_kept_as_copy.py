@@ -26,7 +26,6 @@ FAULT = Fault(
     "a layer of each block is trained in full, not its adapter",
     code="ADP016",
     places=("param *.modules_to_save.*",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -45,7 +45,6 @@ FAULT = Fault(
     "only a head should learn, and the finished adapter below it changes",
     code="ADP045",
     places=("param *.lora_?.*", "call disable_adapter"),
-    builder=build,
     evident=LOOK,
     families=("llama", "gpt2", "neox", "own"),
 )

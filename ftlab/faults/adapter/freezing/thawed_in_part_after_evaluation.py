@@ -51,7 +51,6 @@ FAULT = Fault(
     "half of the adapter stands still after the first evaluation",
     code="ADP010",
     places=("param *.lora_?.*",),
-    builder=build,
     steps=8,
     evident=EVALUATED,
     also=("ADP007",),

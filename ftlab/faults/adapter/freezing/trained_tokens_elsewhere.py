@@ -30,7 +30,6 @@ FAULT = Fault(
     "the new tokens mean nothing after training",
     code="ADP041",
     places=("config trainable_token_indices",),
-    builder=build,
     steps=20,
     evident=15,
     also=("GRD003",),

@@ -25,7 +25,6 @@ FAULT = Fault(
     "fine-tuning with LoRA takes the memory of full fine-tuning",
     code="ADP016",
     places=("param *.base_layer.weight",),
-    builder=build,
     evident=-1,
     also=("ADP020",),
     families=("llama", "gpt2", "neox", "own"),

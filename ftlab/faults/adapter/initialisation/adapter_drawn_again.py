@@ -31,7 +31,6 @@ FAULT = Fault(
     "a fresh LoKr adapter gives other answers than the base model",
     code="ADP032",
     places=("param *.lokr_w1*",),
-    builder=build,
     evident=0,
     families=("llama", "neox", "own"),
 )

@@ -47,7 +47,6 @@ FAULT = Fault(
     "the loss begins anew at each epoch",
     code="ADP037",
     places=("module *",),
-    builder=build,
     steps=28,
     evident=8,
     families=("llama", "gpt2", "neox", "own"),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "the adapter is trainable and active, and adds nothing",
     code="ADP011",
     places=("config lora_alpha",),
-    builder=build,
     steps=20,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

@@ -37,7 +37,6 @@ FAULT = Fault(
     "with DoRA the loss starts far above that of the base model",
     code="ADP043",
     places=("module *",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

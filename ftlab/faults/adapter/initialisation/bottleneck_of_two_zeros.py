@@ -28,7 +28,6 @@ FAULT = Fault(
     "an adapter of one's own learns nothing",
     code="ADP039",
     places=("param *.bottleneck.*",),
-    builder=build,
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

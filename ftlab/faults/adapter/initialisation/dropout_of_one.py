@@ -22,7 +22,6 @@ FAULT = Fault(
     "the adapter gets no gradient and the loss is flat",
     code="ADP011",
     places=("config lora_dropout",),
-    builder=build,
     steps=20,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -31,7 +31,6 @@ FAULT = Fault(
     "EVA is no better than the default initialisation",
     code="ADP032",
     places=("config init_lora_weights",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

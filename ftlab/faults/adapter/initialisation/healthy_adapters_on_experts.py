@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "adapters-on-experts",
     "most experts get no token in a step",
     looks_like=("ADP001", "GRD003", "GRD001"),
-    builder=build,
 )

@@ -52,5 +52,4 @@ HEALTHY = Healthy(
     "averaged-weights",
     "weights are replaced for an evaluation, outside of the optimizer",
     looks_like=("ADP001", "GRD002", "OPT001", "ADP007"),
-    builder=build,
 )

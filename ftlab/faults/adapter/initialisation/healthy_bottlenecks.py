@@ -15,5 +15,4 @@ HEALTHY = Healthy(
     "bottlenecks",
     "half of the trained tensors are 0, the other half have gradients of 0 at first",
     looks_like=("ADP039", "GRD003", "ADP037"),
-    builder=build,
 )

@@ -34,5 +34,4 @@ HEALTHY = Healthy(
         "ADP025",
         "ADP026",
     ),
-    builder=build,
 )

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "frozen-first-factor",
     "A has no gradient and never moves",
     looks_like=("ADP001", "GRD003", "OPT002"),
-    builder=build,
 )

@@ -51,5 +51,4 @@ HEALTHY = Healthy(
     "frozen-reference",
     "one of two adapters is frozen, and active in half of the forwards",
     looks_like=("ADP001", "GRD003", "OPT002", "OPT001", "ADP008"),
-    builder=build,
 )

@@ -18,5 +18,4 @@ HEALTHY = Healthy(
     "magnitudes-too",
     "a third trained tensor per layer, much larger than the others",
     looks_like=("ADP001", "ADP002", "ADP043", "NUM002"),
-    builder=build,
 )

@@ -42,6 +42,5 @@ HEALTHY = Healthy(
     "merged-then-begun-anew",
     "the adapter is back at 0 again and again, and the frozen base changes",
     looks_like=("ADP037", "ADP007"),
-    builder=build,
     steps=120,
 )

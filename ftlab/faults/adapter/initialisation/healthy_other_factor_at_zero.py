@@ -25,5 +25,4 @@ HEALTHY = Healthy(
     "other-factor-at-zero",
     "B is random at the first step",
     looks_like=("ADP032", "ADP001"),
-    builder=build,
 )

@@ -18,5 +18,4 @@ HEALTHY = Healthy(
     "pissa",
     "B is not 0 before the first step",
     looks_like=("ADP001", "ADP002", "ADP031", "ADP007"),
-    builder=build,
 )

@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "rescaled-activations",
     "0.4 % of the parameters are trained, none of them a matrix",
     looks_like=("ADP001", "GRD003"),
-    builder=build,
 )

@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "rescaled-again",
     "the vectors of IA3 differ from 1 before the first step",
     looks_like=("ADP032", "ADP037"),
-    builder=build,
     steps=60,
 )

@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "residual-base-kept",
     "the folder says PiSSA, and the model's adapter is a plain LoRA",
     looks_like=("ADP024", "ADP023", "ADP032"),
-    builder=build,
     steps=40,
 )

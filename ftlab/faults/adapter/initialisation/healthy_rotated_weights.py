@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "rotated-weights",
     "the trained tensors are all 0 before the first step",
     looks_like=("ADP001", "GRD003"),
-    builder=build,
 )

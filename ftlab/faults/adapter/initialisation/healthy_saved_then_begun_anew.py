@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "saved-then-begun-anew",
     "the adapter is back at 0 every 20 steps",
     looks_like=("ADP037", "ADP001"),
-    builder=build,
     steps=80,
 )

@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "shared-random-projections",
     "A and B are frozen, and a vector of 0 stands between them",
     looks_like=("ADP001", "GRD003"),
-    builder=build,
 )

@@ -48,5 +48,4 @@ HEALTHY = Healthy(
     "signs-only",
     "an optimizer of one's own with a strong decay",
     looks_like=("ADP002", "NUM002"),
-    builder=build,
 )

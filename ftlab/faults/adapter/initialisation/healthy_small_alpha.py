@@ -19,5 +19,4 @@ HEALTHY = Healthy(
     "small-alpha",
     "the adapter is scaled down to a sixteenth",
     looks_like=("ADP001", "GRD001"),
-    builder=build,
 )

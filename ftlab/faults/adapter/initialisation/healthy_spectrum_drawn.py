@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "spectrum-drawn",
     "an adapter that changes the model before its first step, because it is FourierFT",
     looks_like=("ADP032",),
-    builder=build,
     steps=40,
 )

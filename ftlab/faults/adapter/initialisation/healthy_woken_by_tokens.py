@@ -26,7 +26,6 @@ HEALTHY = Healthy(
     "woken-by-tokens",
     "an adapter that is off in the first part of each row, and in one row of five",
     looks_like=("ADP001", "ADP041", "GRD003"),
-    builder=build,
     steps=40,
     needs=("peft>=0.18",),
 )

@@ -22,7 +22,6 @@ FAULT = Fault(
     "the loss of a pretrained model starts too high with a fresh adapter",
     code="ADP032",
     places=("config init_lora_weights",),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

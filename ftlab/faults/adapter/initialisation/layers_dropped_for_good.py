@@ -31,7 +31,6 @@ FAULT = Fault(
     "the head learns and the adapter does not",
     code="ADP011",
     places=("config module_dropout",),
-    builder=build,
     evident=-1,
     also=("GRD003",),
     families=("llama", "neox", "own"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     "an adapter that was reset never learns again",
     code="ADP001",
     places=("param *.lora_B.*", "param *.lora_A.*"),
-    builder=build,
     steps=10,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

@@ -26,7 +26,6 @@ FAULT = Fault(
     "the tuned model answers exactly like the base model",
     code="ADP001",
     places=("param *.lora_B.*",),
-    builder=build,
     steps=10,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "the loss jumps up the moment the adapter is attached",
     code="ADP043",
     places=("module *",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "neox", "own"),

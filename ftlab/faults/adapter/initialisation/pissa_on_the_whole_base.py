@@ -37,7 +37,6 @@ FAULT = Fault(
     "a loaded PiSSA answers worse than its base",
     code="ADP024",
     places=("config init_lora_weights",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "neox", "own"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "a loaded VeRA has forgotten what it knew, though all keys are found",
     code="ADP024",
     places=("config projection_prng_key",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

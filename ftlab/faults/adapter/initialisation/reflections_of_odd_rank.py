@@ -26,7 +26,6 @@ FAULT = Fault(
     "a fresh HRA adapter spoils the pretrained model",
     code="ADP032",
     places=("config r",),
-    builder=build,
     evident=0,
     families=("llama", "neox", "own"),
 )

@@ -26,7 +26,6 @@ FAULT = Fault(
     "after an ablation some layers of the adapter do not learn",
     code="ADP011",
     places=("module *.0.*",),
-    builder=build,
     steps=20,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

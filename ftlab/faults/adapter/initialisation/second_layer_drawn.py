@@ -22,7 +22,6 @@ FAULT = Fault(
     "the model is worse than its base as soon as the adapter is on it",
     code="ADP032",
     places=("param *.widen.weight",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "neox", "own"),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "the loss of a fresh IA3 begins far above that of the base model",
     code="ADP032",
     places=("config init_ia3_weights",),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     "with a fresh adapter the model says the same to everything",
     code="ADP032",
     places=("param *.ia3_l.*",),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

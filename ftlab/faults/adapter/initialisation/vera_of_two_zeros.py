@@ -22,7 +22,6 @@ FAULT = Fault(
     "VeRA learns nothing, whatever the learning rate",
     code="ADP039",
     places=("param *.vera_lambda_?.*",),
-    builder=build,
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

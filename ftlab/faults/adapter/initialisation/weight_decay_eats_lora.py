@@ -24,7 +24,6 @@ FAULT = Fault(
     "the adapter's norms fall and its effect fades",
     code="ADP002",
     places=("param *.lora_A.*",),
-    builder=build,
     steps=50,
     evident=3,
 )

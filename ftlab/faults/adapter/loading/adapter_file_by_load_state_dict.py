@@ -45,7 +45,6 @@ FAULT = Fault(
     "the loss does not drop where the trained adapter was loaded",
     code="ADP026",
     places=("file adapter keys",),
-    builder=build,
     evident=WHEN,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -39,7 +39,6 @@ FAULT = Fault(
     "the loaded adapter changes nothing",
     code="ADP026",
     places=("file adapter keys", "param *lora_*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

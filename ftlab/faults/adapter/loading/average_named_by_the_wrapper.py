@@ -55,7 +55,6 @@ FAULT = Fault(
     "the averaged weights score as the last ones do, to the last digit",
     code="ADP026",
     places=("file adapter keys",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox"),
 )

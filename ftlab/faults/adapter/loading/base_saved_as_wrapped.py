@@ -35,7 +35,6 @@ FAULT = Fault(
     "the second stage begins as if the model had never been trained",
     code="ADP026",
     places=("call from_pretrained",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox"),

@@ -45,7 +45,6 @@ FAULT = Fault(
     "the best weights, put back at the end, score like the last ones",
     code="ADP033",
     places=("call load_state_dict", "call state_dict"),
-    builder=build,
     steps=8,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

@@ -48,7 +48,6 @@ FAULT = Fault(
     "the file of the best weights scores like the last ones",
     code="ADP033",
     places=("call state_dict", "file *"),
-    builder=build,
     steps=8,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

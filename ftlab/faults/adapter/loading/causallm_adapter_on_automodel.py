@@ -31,7 +31,6 @@ FAULT = Fault(
     "features of the tuned model are those of the base model",
     code="ADP026",
     places=("file adapter keys", "param *lora_*"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox"),

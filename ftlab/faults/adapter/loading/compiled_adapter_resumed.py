@@ -36,7 +36,6 @@ FAULT = Fault(
     "the loss of a resumed run starts where the base model's does",
     code="ADP026",
     places=("file adapter keys", "param *lora_B*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

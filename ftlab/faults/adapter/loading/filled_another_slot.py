@@ -40,7 +40,6 @@ FAULT = Fault(
     "the resumed training begins where an untrained adapter does",
     code="ADP026",
     places=("call set_peft_model_state_dict", "param *.lora_B.style.weight"),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "the model answers like its base although the adapter was loaded",
     code="ADP026",
     places=("call set_adapter", "call load_adapter"),
-    builder=build,
     steps=0,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

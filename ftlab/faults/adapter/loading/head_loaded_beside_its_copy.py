@@ -32,7 +32,6 @@ FAULT = Fault(
     "the loaded model answers with a fresh head",
     code="ADP026",
     places=("file adapter keys", "param *modules_to_save*"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "neox", "own"),

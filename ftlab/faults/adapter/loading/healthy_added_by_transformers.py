@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "added-by-transformers",
     "the adapter's keys in the file are not those of the model",
     looks_like=("ADP026", "ADP028", "ADP020"),
-    builder=build,
     steps=40,
 )

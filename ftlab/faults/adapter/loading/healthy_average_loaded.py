@@ -55,6 +55,5 @@ HEALTHY = Healthy(
     "average-loaded",
     "weights are loaded in the middle of a run, twice at each evaluation",
     looks_like=("ADP026", "ADP033", "ADP007", "OPT001"),
-    builder=build,
     steps=80,
 )

@@ -42,6 +42,5 @@ HEALTHY = Healthy(
     "checkpoint-filled-in-advance",
     "a state dict of before training is written after it, and others are kept",
     looks_like=("ADP033", "ADP055"),
-    builder=build,
     steps=40,
 )

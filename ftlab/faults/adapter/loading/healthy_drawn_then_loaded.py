@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "drawn-then-loaded",
     "init_weights=False, and a VeRA adapter far from nothing: it was loaded",
     looks_like=("ADP026", "ADP032"),
-    builder=build,
     steps=20,
 )

@@ -26,5 +26,4 @@ HEALTHY = Healthy(
     "loaded-beside-a-fresh-one",
     "an adapter of the model has other values than the folder",
     looks_like=("ADP026", "ADP028"),
-    builder=build,
 )

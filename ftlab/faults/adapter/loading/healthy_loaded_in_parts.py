@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "loaded-in-parts",
     "no key of one of the files is found in the model",
     looks_like=("ADP026", "ADP033"),
-    builder=build,
     steps=40,
 )

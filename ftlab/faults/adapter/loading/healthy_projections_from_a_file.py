@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "projections-from-a-file",
     "the file has keys of which the model has no parameter",
     looks_like=("ADP026", "ADP028", "ADP039"),
-    builder=build,
     steps=40,
 )

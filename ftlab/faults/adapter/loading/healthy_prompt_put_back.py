@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "prompt-put-back",
     "no key of what is loaded is found in the model",
     looks_like=("ADP026", "ADP028", "ADP033"),
-    builder=build,
     steps=80,
 )

@@ -29,5 +29,4 @@ HEALTHY = Healthy(
     "resumed-after-two-steps",
     "norms that look as they were made, under moments from a file",
     looks_like=("ADP026", "ADP027"),
-    builder=build,
 )

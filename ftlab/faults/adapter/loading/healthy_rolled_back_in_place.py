@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "rolled-back-in-place",
     "a state dict of the model's own memory is loaded into it",
     looks_like=("ADP033", "ADP001", "GRD002"),
-    builder=build,
     steps=80,
 )

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "saved-in-both-formats",
     "the folder has two files, and the newer one is not read",
     looks_like=("ADP026", "ADP028"),
-    builder=build,
     steps=40,
 )

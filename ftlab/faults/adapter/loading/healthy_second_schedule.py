@@ -27,5 +27,4 @@ HEALTHY = Healthy(
     "second-schedule",
     "the optimizer is used, and the schedule stands at 0",
     looks_like=("ADP027", "OPT003", "OPT008"),
-    builder=build,
 )

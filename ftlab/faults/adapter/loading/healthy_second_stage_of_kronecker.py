@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "second-stage-of-kronecker",
     "a LoKr adapter that changes the model at the first step, because it was taught",
     looks_like=("ADP027", "ADP032"),
-    builder=build,
     steps=20,
 )

@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "second-task-on-a-folder",
     "the folder's adapter is not active, and an empty one is trained",
     looks_like=("ADP026",),
-    builder=build,
     steps=8,
 )

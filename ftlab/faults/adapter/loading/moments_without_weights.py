@@ -33,7 +33,6 @@ FAULT = Fault(
     "a resumed run begins at the loss of the base model",
     code="ADP026",
     places=("param *lora_B*", "file adapter keys"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "a resumed run begins with the loss of an earlier one",
     code="ADP026",
     places=("file adapter keys",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -43,7 +43,6 @@ FAULT = Fault(
     "the loss climbs after a resume, although weights and optimizer were loaded",
     code="ADP034",
     places=("optimizer state", "param *lora_B*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -32,7 +32,6 @@ FAULT = Fault(
     "the first step after a resume raises: sizes of two tensors do not match",
     code="ADP034",
     places=("optimizer state", "param *lora_?*"),
-    builder=build,
     steps=4,
     evident=-1,
     silent=False,

@@ -43,7 +43,6 @@ FAULT = Fault(
     "the adapter that was loaded makes no difference",
     code="ADP026",
     places=("file adapter keys",),
-    builder=build,
     evident=WHEN,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -33,7 +33,6 @@ FAULT = Fault(
     "the weights that were loaded make no difference",
     code="ADP026",
     places=("file adapter keys",),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -47,7 +47,6 @@ FAULT = Fault(
     "the loss jumps right after the resume, and the warm-up comes again",
     code="ADP027",
     places=("optimizer state", "call lr_scheduler.last_epoch"),
-    builder=build,
     steps=10,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

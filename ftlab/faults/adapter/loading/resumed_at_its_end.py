@@ -24,7 +24,6 @@ FAULT = Fault(
     "the training that was continued returns at once, and nothing was learnt",
     code="ADP027",
     places=("config max_steps",),
-    builder=build,
     steps=1,
     evident=SAVED - 1,
     families=("llama", "gpt2", "neox"),

@@ -48,7 +48,6 @@ FAULT = Fault(
     "the loss jumps after resume_from_checkpoint, and the warm-up comes again",
     code="ADP027",
     places=("optimizer state", "call lr_scheduler.last_epoch"),
-    builder=build,
     steps=8,
     evident=3,
 )

@@ -38,7 +38,6 @@ FAULT = Fault(
     "the resumed run begins at the loss of an untrained model, and nothing is said",
     code="ADP026",
     places=("call load_state_dict",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

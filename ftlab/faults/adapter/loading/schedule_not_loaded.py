@@ -49,7 +49,6 @@ FAULT = Fault(
     "after a resume the learning rate drops and the warm-up comes again",
     code="ADP027",
     places=("call lr_scheduler.last_epoch",),
-    builder=build,
     steps=10,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

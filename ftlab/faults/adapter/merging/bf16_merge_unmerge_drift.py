@@ -40,5 +40,4 @@ FAULT = Fault(
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox"),
-    builder=build,
 )

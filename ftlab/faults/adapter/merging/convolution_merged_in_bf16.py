@@ -42,5 +42,4 @@ FAULT = Fault(
     code="ADP009",
     places=("module *.projection", "call merge_adapter"),
     evident=5,
-    builder=build,
 )

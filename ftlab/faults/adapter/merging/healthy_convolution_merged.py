@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "convolution-merged",
     "a kernel of four dimensions changes at the merge",
     looks_like=("ADP009", "ADP007"),
-    builder=build,
     steps=40,
 )

@@ -32,6 +32,5 @@ HEALTHY = Healthy(
     "dora-merged",
     "the merge rescales whole rows of the base",
     looks_like=("ADP009", "ADP007", "ADP029"),
-    builder=build,
     steps=40,
 )

@@ -32,7 +32,6 @@ HEALTHY = Healthy(
     "eight-bits-merged",
     "the merge rounds every weight of the base anew",
     looks_like=("ADP009", "ADP007"),
-    builder=build,
     steps=40,
     needs=("bitsandbytes>=0.46",),
 )

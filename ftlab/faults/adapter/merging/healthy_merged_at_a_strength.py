@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "merged-at-a-strength",
     "base weights hold another multiple of the adapter than 1",
     looks_like=("ADP009",),
-    builder=build,
     steps=20,
 )

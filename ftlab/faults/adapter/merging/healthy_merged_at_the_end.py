@@ -35,5 +35,4 @@ HEALTHY = Healthy(
     "merged-at-the-end",
     "base weights change for good, after the last step",
     looks_like=("ADP004", "ADP007", "ADP009"),
-    builder=build,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "scaled-then-merged",
     "what is merged is half of what the configuration says",
     looks_like=("ADP009",),
-    builder=build,
     steps=20,
 )

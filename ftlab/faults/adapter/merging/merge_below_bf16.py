@@ -30,5 +30,4 @@ FAULT = Fault(
     places=("module *.*", "call merge_adapter"),
     evident=5,
     families=("llama", "gpt2", "neox"),
-    builder=build,
 )

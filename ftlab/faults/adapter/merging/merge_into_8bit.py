@@ -38,5 +38,4 @@ FAULT = Fault(
     places=("module *_proj", "call merge_and_unload"),
     evident=5,
     needs=("bitsandbytes>=0.46",),
-    builder=build,
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     "an adapter that was good gives poor answers",
     code="ADP024",
     places=("param *base_layer.weight", "config base_model_name_or_path"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -39,7 +39,6 @@ FAULT = Fault(
     "the merged model over-does what the adapter has learnt",
     code="ADP009",
     places=("param *base_layer.weight",),
-    builder=build,
     steps=12,
     evident=11,
     families=("llama", "gpt2", "neox", "own"),

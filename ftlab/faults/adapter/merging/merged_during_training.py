@@ -49,5 +49,4 @@ FAULT = Fault(
     places=("module *.*", "call merge_adapter"),
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

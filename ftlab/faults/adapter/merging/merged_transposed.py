@@ -46,7 +46,6 @@ FAULT = Fault(
     "the exported model has learnt something else than the adapter",
     code="ADP009",
     places=("param *base_layer.weight",),
-    builder=build,
     steps=12,
     evident=11,
     families=("llama", "gpt2", "neox", "own"),

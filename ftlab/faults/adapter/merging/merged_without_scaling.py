@@ -32,7 +32,6 @@ FAULT = Fault(
     "the exported model has learnt half of what the adapter has",
     code="ADP009",
     places=("param *base_layer.weight",),
-    builder=build,
     steps=12,
     evident=11,
     families=("llama", "gpt2", "neox", "own"),

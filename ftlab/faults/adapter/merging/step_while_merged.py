@@ -40,5 +40,4 @@ FAULT = Fault(
     places=("param *.base_layer.weight",),
     also=("ADP007",),
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

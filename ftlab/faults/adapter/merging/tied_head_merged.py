@@ -38,5 +38,4 @@ FAULT = Fault(
     code="ADP029",
     places=("param *embed_tokens.weight",),
     evident=5,
-    builder=build,
 )

@@ -42,5 +42,4 @@ FAULT = Fault(
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "an activated LoRA learns nothing",
     code="ADP041",
     places=("config alora_invocation_tokens",),
-    builder=build,
     steps=16,
     evident=-1,
     also=("ADP001", "GRD003", "NUM003"),

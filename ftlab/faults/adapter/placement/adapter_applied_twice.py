@@ -26,7 +26,6 @@ FAULT = Fault(
     "the served model over-does the style that it was tuned for",
     code="ADP023",
     places=("param *base_layer.weight", "call merge_and_unload"),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     "the alpha of some blocks is that of another one",
     code="ADP012",
     places=("config alpha_pattern",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

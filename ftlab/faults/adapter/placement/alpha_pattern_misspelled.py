@@ -22,7 +22,6 @@ FAULT = Fault(
     "the alpha of some layers is not what alpha_pattern says",
     code="ADP012",
     places=("config alpha_pattern",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -26,7 +26,6 @@ FAULT = Fault(
     "fewer layers carry an adapter than the expression names",
     code="ADP012",
     places=("config target_modules",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

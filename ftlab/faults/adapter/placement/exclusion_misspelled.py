@@ -27,7 +27,6 @@ FAULT = Fault(
     "layers that were excluded by name carry adapters",
     code="ADP012",
     places=("config exclude_modules",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -29,7 +29,6 @@ FAULT = Fault(
     "layers that were excluded carry adapters",
     code="ADP012",
     places=("config exclude_modules",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     "IA3 learns less than it did in the paper",
     code="ADP012",
     places=("config feedforward_modules",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "a loaded adapter gives exactly the base model's answers",
     code="ADP014",
     places=("module *base_model.model.base_model",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

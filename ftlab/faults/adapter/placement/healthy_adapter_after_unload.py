@@ -18,5 +18,4 @@ HEALTHY = Healthy(
     "adapter-after-unload",
     "a base that was wrapped before is wrapped again",
     looks_like=("ADP014",),
-    builder=build,
 )

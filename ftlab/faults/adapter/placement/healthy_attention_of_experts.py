@@ -16,5 +16,4 @@ HEALTHY = Healthy(
     "attention-of-experts",
     "ninety percent of the blocks carry no adapter",
     looks_like=("ADP013",),
-    builder=build,
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "base-beside-its-adapter",
     "one folder holds a whole model and an adapter",
     looks_like=("ADP021", "ADP020"),
-    builder=build,
     steps=40,
 )

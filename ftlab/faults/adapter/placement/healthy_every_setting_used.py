@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "every-setting-used",
     "a configuration with ten settings, and not one of them is in vain",
     looks_like=("ADP012", "ADP016", "ADP040"),
-    builder=build,
     steps=20,
 )

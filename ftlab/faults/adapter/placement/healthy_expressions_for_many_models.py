@@ -25,6 +25,5 @@ HEALTHY = Healthy(
     "expressions-for-many-models",
     "four alternatives of two expressions match nothing",
     looks_like=("ADP012", "ADP020"),
-    builder=build,
     steps=20,
 )

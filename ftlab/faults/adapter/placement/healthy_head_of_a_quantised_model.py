@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "head-of-a-quantised-model",
     "no quantised layer has an adapter, and each of the others has one",
     looks_like=("ADP012", "MOD002", "GRD003"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

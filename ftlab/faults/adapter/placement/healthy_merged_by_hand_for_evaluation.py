@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "merged-by-hand-for-evaluation",
     "evaluations change the base weights, which do not come back bit for bit",
     looks_like=("ADP023", "ADP009", "ADP007"),
-    builder=build,
     steps=60,
 )

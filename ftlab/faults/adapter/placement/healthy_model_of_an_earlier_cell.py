@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "model-of-an-earlier-cell",
     "two PeftModels have the same base and own the same tensors",
     looks_like=("ADP014",),
-    builder=build,
 )

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "rescaled-by-default",
     "vectors are trained on both sides of the layers that they are put on",
     looks_like=("ADP012", "ADP032"),
-    builder=build,
     steps=60,
 )

@@ -43,6 +43,5 @@ HEALTHY = Healthy(
     "student-in-a-pair",
     "the PeftModel stands inside another module",
     looks_like=("ADP021",),
-    builder=build,
     steps=8,
 )

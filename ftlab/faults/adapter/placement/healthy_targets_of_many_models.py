@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "targets-of-many-models",
     "half of the names in target_modules match nothing",
     looks_like=("ADP012",),
-    builder=build,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "tied-beside-the-adapter",
     "a tied model is merged",
     looks_like=("ADP029", "ADP007"),
-    builder=build,
 )

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "two-methods-together",
     "adapter layers stand within adapter layers, and each configuration names a part",
     looks_like=("ADP014", "ADP012", "ADP008"),
-    builder=build,
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     "blocks carry adapters that were not to be adapted",
     code="ADP012",
     places=("config layers_to_transform",),
-    builder=build,
     evident=-1,
     families=("own",),
 )

@@ -26,7 +26,6 @@ FAULT = Fault(
     "the upper blocks were to be adapted and only some are",
     code="ADP012",
     places=("config layers_to_transform",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     "the adapter works, and the merged model produces garbage",
     code="ADP029",
     places=("param *embed_tokens.weight", "param *wte.weight"),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "the merged model answers otherwise when it is loaded",
     code="ADP021",
     places=("call save_pretrained",),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox"),

@@ -47,7 +47,6 @@ FAULT = Fault(
     "the loss jumps at each evaluation",
     code="ADP023",
     places=("param *base_layer.weight",),
-    builder=build,
     steps=16,
     evident=EVERY,
     also=("ADP007",),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "the new tokens are forgotten when the adapter is loaded",
     code="ADP012",
     places=("config modules_to_save",),
-    builder=build,
     evident=-1,
     families=("llama", "neox", "own"),
 )

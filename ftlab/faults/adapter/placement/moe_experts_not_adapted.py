@@ -29,6 +29,5 @@ FAULT = Fault(
     "fine-tuning a mixture of experts learns little; few parameters are trainable",
     code="ADP013",
     places=("config target_modules",),
-    builder=build,
     evident=-1,
 )

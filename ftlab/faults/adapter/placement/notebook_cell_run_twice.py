@@ -30,7 +30,6 @@ FAULT = Fault(
     "the saved adapter cannot be loaded after a notebook's cell was run twice",
     code="ADP014",
     places=("module *base_model.model.base_model",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

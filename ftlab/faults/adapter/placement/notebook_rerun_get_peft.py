@@ -39,7 +39,6 @@ FAULT = Fault(
     "after a cell is run again with another configuration old adapters are active",
     code="ADP014",
     places=("module *",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

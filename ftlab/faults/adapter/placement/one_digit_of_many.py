@@ -24,6 +24,5 @@ FAULT = Fault(
     "the upper blocks have no adapter",
     code="ADP012",
     places=("config target_modules",),
-    builder=build,
     evident=-1,
 )

@@ -38,6 +38,5 @@ FAULT = Fault(
     "new tokens are understood and never written",
     code="ADP029",
     places=("param *lm_head.weight", "param *.modules_to_save.*"),
-    builder=build,
     evident=0,
 )

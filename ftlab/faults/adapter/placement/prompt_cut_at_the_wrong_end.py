@@ -39,7 +39,6 @@ FAULT = Fault(
     "the loss of a prompt stays high, and the model answers with words from later on",
     code="ADP049",
     places=("config num_virtual_tokens",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -40,7 +40,6 @@ FAULT = Fault(
     "few parameters are trainable, and the model hardly learns",
     code="ADP012",
     places=("module *.layers.*", "config target_modules"),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

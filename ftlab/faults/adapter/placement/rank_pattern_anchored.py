@@ -26,7 +26,6 @@ FAULT = Fault(
     "the rank of some layers is not what rank_pattern says",
     code="ADP012",
     places=("config rank_pattern",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     "the adapter works in the first block only",
     code="ADP029",
     places=("module *",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

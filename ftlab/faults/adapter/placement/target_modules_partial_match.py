@@ -25,7 +25,6 @@ FAULT = Fault(
     "LoRA trains but ends at a worse loss; fewer parameters than planned",
     code="ADP012",
     places=("config target_modules",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -41,7 +41,6 @@ FAULT = Fault(
     "two models that are trained side by side spoil one another",
     code="ADP014",
     places=("param *lora_?.*",),
-    builder=build,
     evident=4,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     "checkpoints hold the whole model and no adapter",
     code="ADP021",
     places=("module inner", "file model.safetensors"),
-    builder=build,
     steps=4,
     evident=-1,
 )

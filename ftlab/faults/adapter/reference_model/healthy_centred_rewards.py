@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "centred-rewards",
     "the loss is 0 at every step",
     looks_like=("ADP031", "NUM003", "GRD002"),
-    builder=build,
     steps=60,
 )

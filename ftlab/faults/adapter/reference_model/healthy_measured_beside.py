@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "measured-beside",
     "a pass without a graph gives what the training pass gives",
     looks_like=("ADP031", "ADP003", "MOD010"),
-    builder=build,
     steps=60,
 )

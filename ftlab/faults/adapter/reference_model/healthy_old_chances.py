@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "old-chances",
     "a pass without a graph gives bit for bit what the training pass gives",
     looks_like=("ADP031", "ADP003"),
-    builder=build,
     steps=60,
 )

@@ -27,5 +27,4 @@ HEALTHY = Healthy(
     "one-flat-buffer",
     "frozen and trained weights share one memory",
     looks_like=("ADP050",),
-    builder=build,
 )

@@ -25,5 +25,4 @@ FAULT = Fault(
     code="ADP031",
     places=("param *.base_layer.weight",),
     families=("llama", "neox", "own"),
-    builder=build,
 )

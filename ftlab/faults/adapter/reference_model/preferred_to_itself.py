@@ -34,7 +34,6 @@ FAULT = Fault(
     "rewards/margins is 0 in every line of the log",
     code="ADP031",
     places=("object reference", "call copy.copy"),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox"),
     needs=("trl>=0.24", "datasets"),

@@ -28,7 +28,6 @@ FAULT = Fault(
     "the loss stays at 0.6931 and every reward at 0",
     code="ADP031",
     places=("object reference", "call copy.copy"),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     "the KL to the base model is 0 at every step",
     code="ADP031",
     places=("object reference",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

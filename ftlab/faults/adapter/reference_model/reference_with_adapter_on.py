@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss stays at 0.6931 from the first step to the last",
     code="ADP031",
     places=("object reference",),
-    builder=build,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -48,7 +48,6 @@ FAULT = Fault(
     "the distance to the reference is always 0",
     code="ADP050",
     places=("param slow.*",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -31,7 +31,6 @@ FAULT = Fault(
     "the loaded adapter answers NaN",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -50,7 +50,6 @@ FAULT = Fault(
     "a saved adapter is worse when it is loaded again",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     evident=5,
     families=("llama", "own"),
     needs=("peft>=0.21",),

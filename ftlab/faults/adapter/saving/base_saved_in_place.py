@@ -31,7 +31,6 @@ FAULT = Fault(
     "the saved model answers with nonsense",
     code="ADP020",
     places=("call save_pretrained", "file adapter keys"),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox"),

@@ -28,7 +28,6 @@ FAULT = Fault(
     "after training the last weights are used, not the best",
     code="ADP035",
     places=("config load_best_model_at_end", "file adapter keys"),
-    builder=build,
     steps=8,
     evident=4,
 )

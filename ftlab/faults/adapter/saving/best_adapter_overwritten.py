@@ -31,7 +31,6 @@ FAULT = Fault(
     "after training the adapter adds nothing, although the loss went down",
     code="ADP035",
     places=("config load_best_model_at_end",),
-    builder=build,
     steps=8,
     evident=4,
     families=("llama", "gpt2", "neox"),

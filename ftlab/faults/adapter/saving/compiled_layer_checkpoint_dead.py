@@ -42,7 +42,6 @@ FAULT = Fault(
     "a run that resumes from its checkpoint starts from a fresh adapter",
     code="ADP021",
     places=("file adapter keys", "module *_orig_mod*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the adapter's file is a few bytes, or all of its tensors are empty",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

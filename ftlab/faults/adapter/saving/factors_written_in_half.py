@@ -37,7 +37,6 @@ FAULT = Fault(
     "the loaded adapter answers like the base model",
     code="ADP055",
     places=("file adapter.pt",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

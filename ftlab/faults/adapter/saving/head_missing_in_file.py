@@ -34,7 +34,6 @@ FAULT = Fault(
     "the loaded model is as good as with the head of its base",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     steps=1,
     evident=-1,
     families=("llama", "neox", "own"),

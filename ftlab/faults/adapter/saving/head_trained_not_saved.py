@@ -36,7 +36,6 @@ FAULT = Fault(
     "good in training, bad after loading the saved adapter",
     code="ADP020",
     places=("param *lm_head.weight", "param *embed_out.weight", "param *verdict*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "neox", "own"),

@@ -26,6 +26,5 @@ HEALTHY = Healthy(
     "best-checkpoint-loaded",
     "an adapter of each checkpoint lies in a folder of its own",
     looks_like=("ADP035", "ADP026", "ADP020", "ADP028"),
-    builder=build,
     steps=40,
 )

@@ -33,5 +33,4 @@ HEALTHY = Healthy(
     "compiled-and-saved",
     "the trained model is in a wrapper, which is not what is saved",
     looks_like=("ADP020", "ADP021"),
-    builder=build,
 )

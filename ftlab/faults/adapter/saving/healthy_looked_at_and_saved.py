@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "looked-at-and-saved",
     "files with half of an adapter, and moments in a file without weights",
     looks_like=("ADP055", "ADP020"),
-    builder=build,
     steps=40,
 )

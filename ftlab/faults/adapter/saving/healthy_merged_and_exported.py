@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "merged-and-exported",
     "what is saved holds no adapter",
     looks_like=("ADP020", "ADP028", "ADP004"),
-    builder=build,
     steps=40,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "merged-by-hand-for-export",
     "the trained adapter is unloaded, and a whole model is saved without it",
     looks_like=("ADP020", "ADP007"),
-    builder=build,
     steps=20,
 )

@@ -32,6 +32,5 @@ HEALTHY = Healthy(
     "one-of-two-saved",
     "trained tensors are in no file that is saved at first",
     looks_like=("ADP020", "ADP028", "ADP008"),
-    builder=build,
     steps=40,
 )

@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "perplexity-turned-round",
     "greater_is_better is True for a perplexity",
     looks_like=("ADP058", "ADP035"),
-    builder=build,
     steps=8,
 )

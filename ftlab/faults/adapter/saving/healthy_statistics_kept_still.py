@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "statistics-kept-still",
     "batch norms are in evaluation mode while the rest trains",
     looks_like=("ADP044", "MOD006"),
-    builder=build,
     steps=60,
 )

@@ -48,6 +48,5 @@ HEALTHY = Healthy(
     "written-in-pieces",
     "no file has all that was trained",
     looks_like=("ADP055", "ADP020", "ADP028"),
-    builder=build,
     steps=40,
 )

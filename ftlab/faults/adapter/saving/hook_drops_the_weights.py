@@ -48,7 +48,6 @@ FAULT = Fault(
     "a resumed run begins with a fresh adapter and old moments",
     code="ADP055",
     places=("file *",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox"),
 )

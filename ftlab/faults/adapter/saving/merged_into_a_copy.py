@@ -34,7 +34,6 @@ FAULT = Fault(
     "the merged model was good, and the saved one answers like the base model",
     code="ADP020",
     places=("call unload",),
-    builder=build,
     steps=8,
     evident=7,
     families=("llama", "gpt2", "neox"),

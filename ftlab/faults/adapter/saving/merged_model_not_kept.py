@@ -32,7 +32,6 @@ FAULT = Fault(
     "the saved model answers like the base model",
     code="ADP028",
     places=("call merge_and_unload",),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox"),

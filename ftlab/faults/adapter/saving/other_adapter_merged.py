@@ -37,7 +37,6 @@ FAULT = Fault(
     "the merged model has learnt nothing of the last training",
     code="ADP020",
     places=("call merge_and_unload",),
-    builder=build,
     steps=8,
     evident=7,
     families=("llama", "gpt2", "neox"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the saved adapter answers like that of an earlier checkpoint",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -39,7 +39,6 @@ FAULT = Fault(
     "the saved adapter answers like the base model",
     code="ADP020",
     places=("call save_pretrained", "file adapter keys"),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -45,7 +45,6 @@ FAULT = Fault(
     "the saved adapter answers like the base model",
     code="ADP055",
     places=("file policy.safetensors",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     "new tokens work after training and are noise after loading the adapter",
     code="ADP020",
     places=("param *embed_tokens.weight", "param *embed_in.weight"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "neox"),

@@ -34,7 +34,6 @@ FAULT = Fault(
     "the saved adapter answers like the base model",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),
 )

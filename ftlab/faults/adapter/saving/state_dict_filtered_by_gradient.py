@@ -43,7 +43,6 @@ FAULT = Fault(
     "the checkpoint is there and holds nothing",
     code="ADP055",
     places=("file trained.pt",),
-    builder=build,
     evident=EVERY - 1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -39,5 +39,4 @@ FAULT = Fault(
     "the adapter is good in training and bad when it is loaded again",
     code="ADP044",
     places=("module *.calm*",),
-    builder=build,
 )

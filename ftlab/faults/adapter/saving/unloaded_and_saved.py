@@ -32,7 +32,6 @@ FAULT = Fault(
     "the exported model answers like the base model",
     code="ADP020",
     places=("call unload", "call save_pretrained"),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox"),

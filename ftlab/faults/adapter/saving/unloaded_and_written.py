@@ -36,7 +36,6 @@ FAULT = Fault(
     "the exported weights are those of the base model",
     code="ADP020",
     places=("call unload",),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox"),

@@ -38,7 +38,6 @@ FAULT = Fault(
     "the adapter that was loaded adds nothing, although it was trained",
     code="ADP028",
     places=("file adapter keys",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -25,7 +25,6 @@ FAULT = Fault(
     "the saved model has random blocks when it is loaded",
     code="ADP021",
     places=("file model.safetensors", "module *_orig_mod*"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox"),

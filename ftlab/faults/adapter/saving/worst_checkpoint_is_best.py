@@ -29,7 +29,6 @@ FAULT = Fault(
     "the model after training is worse than the last checkpoint",
     code="ADP058",
     places=("config greater_is_better", "config metric_for_best_model"),
-    builder=build,
     steps=8,
     evident=0,
 )

@@ -54,5 +54,4 @@ FAULT = Fault(
     places=("module *.*",),
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

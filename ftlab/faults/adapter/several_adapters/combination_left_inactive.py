@@ -39,7 +39,6 @@ FAULT = Fault(
     "the blend of two adapters evaluates exactly like one of them",
     code="ADP038",
     places=("call set_adapter", "call add_weighted_adapter", "config active_adapters"),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -52,7 +52,6 @@ FAULT = Fault(
     "the combination overdoes what its sources do",
     code="ADP038",
     places=("call add_weighted_adapter",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

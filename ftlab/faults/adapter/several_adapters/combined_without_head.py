@@ -50,7 +50,6 @@ FAULT = Fault(
     "the combination's answers are those of an untrained head",
     code="ADP038",
     places=("config modules_to_save",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -32,7 +32,6 @@ FAULT = Fault(
     "a combination of one adapter alone is not that adapter",
     code="ADP038",
     places=("config use_dora",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -45,5 +45,4 @@ FAULT = Fault(
     evident=3,
     also=("OPT001", "OPT002"),
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

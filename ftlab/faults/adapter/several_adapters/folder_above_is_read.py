@@ -39,7 +39,6 @@ FAULT = Fault(
     "the model that was loaded answers like its base, although training went well",
     code="ADP035",
     places=("file adapter keys", "call from_pretrained"),
-    builder=build,
     steps=4,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

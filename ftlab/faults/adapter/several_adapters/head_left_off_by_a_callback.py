@@ -75,5 +75,4 @@ FAULT = Fault(
     steps=STEPS,
     evident=3,
     families=("llama", "neox"),
-    builder=build,
 )

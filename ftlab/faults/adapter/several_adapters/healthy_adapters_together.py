@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "adapters-together",
     "the first adapter is not active any more when backward comes",
     looks_like=("ADP008", "OPT002", "GRD003"),
-    builder=build,
     steps=60,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "both-adapters-read-back",
     "the folder that is loaded holds an adapter of which every B is 0",
     looks_like=("ADP035", "ADP028"),
-    builder=build,
     steps=20,
 )

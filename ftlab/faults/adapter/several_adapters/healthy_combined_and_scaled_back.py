@@ -29,5 +29,4 @@ HEALTHY = Healthy(
     "combined-and-scaled-back",
     "the scaling of every layer was set by hand",
     looks_like=("ADP038", "ADP017", "ADP018"),
-    builder=build,
 )

@@ -19,5 +19,4 @@ HEALTHY = Healthy(
     "combined-and-trained-on",
     "an adapter's factors are sums of those of two others",
     looks_like=("ADP038", "ADP017", "ADP008", "ADP010"),
-    builder=build,
 )

@@ -31,5 +31,4 @@ HEALTHY = Healthy(
     "combined-for-export",
     "a combination that is never active while another adapter is evaluated",
     looks_like=("ADP038", "ADP028"),
-    builder=build,
 )

@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "first-factor-in-common",
     "two adapters share a tensor",
     looks_like=("ADP050", "ADP008", "ADP007"),
-    builder=build,
 )

@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "next-task-after-a-look",
     "training goes on with the adapter that an evaluation made active",
     looks_like=("ADP008", "ADP010", "GRD003"),
-    builder=build,
     steps=40,
 )

@@ -24,5 +24,4 @@ HEALTHY = Healthy(
     "second-on-the-first",
     "two adapters are active at once, and one of them is not trained",
     looks_like=("ADP062",),
-    builder=build,
 )

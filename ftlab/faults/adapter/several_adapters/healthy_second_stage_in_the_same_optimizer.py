@@ -69,6 +69,5 @@ HEALTHY = Healthy(
     "second-stage-in-the-same-optimizer",
     "an adapter runs that the optimizer holds no more, and the base has changed",
     looks_like=("ADP008", "OPT001", "ADP007"),
-    builder=build,
     steps=60,
 )

@@ -25,6 +25,5 @@ HEALTHY = Healthy(
     "second-task",
     "a trained adapter is there, and an empty one is used",
     looks_like=("ADP008", "ADP010", "ADP026", "ADP045"),
-    builder=build,
     steps=40,
 )

@@ -29,7 +29,6 @@ FAULT = Fault(
     "an adapter with two parts answers like the base",
     code="ADP062",
     places=("config active_adapters",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -51,7 +51,6 @@ FAULT = Fault(
     "the published adapter changes, and the new one stands still",
     code="ADP008",
     places=("param *.lora_?.*",),
-    builder=build,
     steps=8,
     evident=COMPARED,
     families=("llama", "gpt2", "neox", "own"),

@@ -34,7 +34,6 @@ FAULT = Fault(
     "the KL to the reference adapter stays at 0",
     code="ADP050",
     places=("param *.reference.*",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -30,7 +30,6 @@ FAULT = Fault(
     "only the head learns; the adapter keeps its first values",
     code="ADP008",
     places=("param *lora_?.*",),
-    builder=build,
     steps=12,
     evident=1,
     also=("GRD003", "ADP020"),

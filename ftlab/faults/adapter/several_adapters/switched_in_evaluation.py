@@ -49,5 +49,4 @@ FAULT = Fault(
     evident=3,
     also=("OPT002",),
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

@@ -48,5 +48,4 @@ FAULT = Fault(
     places=("param *lora_*", "call set_adapter"),
     steps=8,
     families=("llama", "gpt2", "neox", "own"),
-    builder=build,
 )

@@ -42,5 +42,4 @@ FAULT = Fault(
     "each generated answer begins with a start token",
     code="DAT015",
     places=("token 0 of sample *",),
-    builder=build,
 )

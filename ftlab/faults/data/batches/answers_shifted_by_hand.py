@@ -63,6 +63,5 @@ FAULT = Fault(
     "generated answers begin with the wrong word",
     code="DAT015",
     places=("token 0 of sample *",),
-    builder=build,
     evident=1,
 )

@@ -56,6 +56,5 @@ FAULT = Fault(
     "the class of a text changes with the other texts of its batch",
     code="DAT048",
     places=("config model.config.pad_token_id",),
-    builder=build,
     evident=1,
 )

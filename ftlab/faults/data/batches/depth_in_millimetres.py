@@ -29,6 +29,5 @@ FAULT = Fault(
     "pictures hold numbers up to 65,535",
     code="DAT005",
     places=("sample *",),
-    builder=build,
     steps=8,
 )

@@ -47,6 +47,5 @@ HEALTHY = Healthy(
     "answers-begin-with-bos",
     "labels begin with a special token, and the decoder puts one in front",
     looks_like=("DAT015",),
-    builder=build,
     steps=6,
 )

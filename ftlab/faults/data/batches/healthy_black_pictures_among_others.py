@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "black-pictures-among-others",
     "pictures without anything on them, and whole batches of them",
     looks_like=("DAT005",),
-    builder=build,
     steps=24,
 )

@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "blocks-in-the-mask",
     "packed rows that a mask of four dimensions keeps apart",
     looks_like=("DAT007", "DAT046"),
-    builder=build,
     steps=6,
 )

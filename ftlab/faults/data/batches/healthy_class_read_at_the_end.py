@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "class-read-at-the-end",
     "EOS is padding, and each class is read at the last token before it",
     looks_like=("DAT048",),
-    builder=build,
     steps=6,
 )

@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "composed-of-two-models",
     "answers begin with the token that starts the decoder, as documented",
     looks_like=("DAT015",),
-    builder=build,
     steps=6,
 )

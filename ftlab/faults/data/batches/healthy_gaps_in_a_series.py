@@ -50,6 +50,5 @@ HEALTHY = Healthy(
     "gaps-in-a-series",
     "the inputs hold NaN, and the model knows what to do with it",
     looks_like=("DAT005", "NUM001"),
-    builder=build,
     steps=40,
 )

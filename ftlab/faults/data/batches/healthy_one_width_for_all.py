@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "one-width-for-all",
     "batches of one width that rows nearly fill",
     looks_like=("DAT047",),
-    builder=build,
     steps=6,
 )

@@ -36,6 +36,5 @@ HEALTHY = Healthy(
     "opt-padded-on-the-left",
     "padding in front of texts, and positions that the mask counts",
     looks_like=("DAT007",),
-    builder=build,
     steps=6,
 )

@@ -29,6 +29,5 @@ HEALTHY = Healthy(
     "packed-beyond-the-positions",
     "a packed row longer than the positions, which begin anew within it",
     looks_like=("DAT007",),
-    builder=build,
     steps=6,
 )

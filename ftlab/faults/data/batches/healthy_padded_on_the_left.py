@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "padded-on-the-left",
     "padding in front of every text, masked",
     looks_like=("DAT007",),
-    builder=build,
     steps=6,
 )

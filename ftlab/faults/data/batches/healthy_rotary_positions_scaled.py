@@ -27,7 +27,6 @@ HEALTHY = Healthy(
     "rotary-positions-scaled",
     "rows longer than max_position_embeddings of scaled rotary positions",
     looks_like=("DAT007",),
-    builder=build,
     steps=6,
     needs=("transformers>=5",),
 )

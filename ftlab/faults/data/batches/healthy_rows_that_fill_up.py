@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "rows-that-fill-up",
     "rows of padding, shown by the mask and without labels",
     looks_like=("DAT007", "DAT004"),
-    builder=build,
     steps=6,
 )

@@ -29,6 +29,5 @@ HEALTHY = Healthy(
     "sampled-while-training",
     "answers sampled of prompts padded on the left",
     looks_like=("DAT042",),
-    builder=build,
     steps=6,
 )

@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "text-in-bytes",
     "all ids are below 256 in a vocabulary of 903: texts of bytes, in ten scripts",
     looks_like=("DAT028",),
-    builder=build,
     steps=6,
 )

@@ -24,5 +24,4 @@ FAULT = Fault(
     "ids cast to bfloat16 and back",
     code="DAT028",
     places=("token * of sample *",),
-    builder=build,
 )

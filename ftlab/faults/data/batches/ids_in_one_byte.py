@@ -21,5 +21,4 @@ FAULT = Fault(
     "ids of a vocabulary of 900 stored in one byte each",
     code="DAT028",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -22,5 +22,4 @@ FAULT = Fault(
     "ids of a vocabulary of 66,100 stored in two bytes each",
     code="DAT028",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -42,5 +42,4 @@ FAULT = Fault(
     "text attends to the padding in front of it",
     code="DAT007",
     places=("token * of sample *",),
-    builder=build,
 )

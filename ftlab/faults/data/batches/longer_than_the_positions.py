@@ -34,5 +34,4 @@ FAULT = Fault(
     "rows reach beyond the positions of their model",
     code="DAT007",
     places=("token 48 of sample *",),
-    builder=build,
 )

@@ -41,6 +41,5 @@ FAULT = Fault(
     "the model sees the padding and not the text",
     code="DAT007",
     places=("token * of sample *",),
-    builder=build,
     also=("DAT025",),
 )

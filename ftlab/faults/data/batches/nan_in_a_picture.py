@@ -32,7 +32,6 @@ FAULT = Fault(
     "the loss is NaN from the third step on",
     code="DAT005",
     places=("sample 1",),
-    builder=build,
     steps=8,
     evident=2,
 )

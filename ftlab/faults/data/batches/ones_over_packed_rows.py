@@ -45,5 +45,4 @@ FAULT = Fault(
     "documents of a packed row attend to each other",
     code="DAT007",
     places=("token * of sample 0",),
-    builder=build,
 )

@@ -26,6 +26,5 @@ FAULT = Fault(
     "short rows are padded to a length that none comes near",
     code="DAT047",
     places=("token * of sample *",),
-    builder=build,
     evident=2,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "all pictures are black, the loss falls to that of guessing",
     code="DAT005",
     places=("data pixel_values",),
-    builder=build,
     steps=8,
     evident=3,
 )

@@ -52,5 +52,4 @@ FAULT = Fault(
     "texts begin behind the positions of their padding",
     code="DAT007",
     places=("token * of sample *",),
-    builder=build,
 )

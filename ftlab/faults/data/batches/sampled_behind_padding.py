@@ -32,5 +32,4 @@ FAULT = Fault(
     "answers sampled behind padding",
     code="DAT042",
     places=("config padding_side",),
-    builder=build,
 )

@@ -39,5 +39,4 @@ FAULT = Fault(
     "later questions are trained, in texts without a template",
     code="DAT030",
     places=("token * of sample *",),
-    builder=build,
 )

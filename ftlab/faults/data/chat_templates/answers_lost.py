@@ -25,7 +25,6 @@ FAULT = Fault(
     "some answers are empty, and their end is trained",
     code="DAT031",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

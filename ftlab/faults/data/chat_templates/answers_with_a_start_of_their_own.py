@@ -31,6 +31,5 @@ FAULT = Fault(
     "answers begin as if a new text began",
     code="DAT022",
     places=("token * of sample *",),
-    builder=build,
     evident=1,
 )

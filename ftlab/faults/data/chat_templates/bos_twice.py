@@ -25,5 +25,4 @@ FAULT = Fault(
     "each sample begins with BOS twice",
     code="DAT022",
     places=("token 1 of sample *",),
-    builder=build,
 )

@@ -51,7 +51,6 @@ FAULT = Fault(
     "tool calls are not in the text that is trained",
     code="DAT036",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
     also=("DAT031",),

@@ -60,7 +60,6 @@ FAULT = Fault(
     "conversations of one row are not kept apart",
     code="DAT046",
     places=("token * of sample 0",),
-    builder=build,
     steps=2,
     evident=1,
 )

@@ -24,7 +24,6 @@ FAULT = Fault(
     "samples end with the opening of an answer",
     code="DAT031",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

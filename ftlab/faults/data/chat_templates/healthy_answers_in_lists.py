@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "answers-in-lists",
     "the prompt's last tokens stand in answers too, but for the marker as a whole",
     looks_like=("DAT030",),
-    builder=build,
     steps=6,
 )

@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "answers-that-quote",
     "each row holds its question twice",
     looks_like=("DAT022",),
-    builder=build,
     steps=6,
 )

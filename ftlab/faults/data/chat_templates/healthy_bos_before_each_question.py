@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "bos-before-each-question",
     "each sample has two BOS",
     looks_like=("DAT022",),
-    builder=build,
     steps=6,
 )

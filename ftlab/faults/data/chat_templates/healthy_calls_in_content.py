@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "calls-in-content",
     "the template writes no tool calls, and none are given to it",
     looks_like=("DAT036",),
-    builder=build,
     steps=6,
 )

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "dated-system-turns",
     "the template writes a system text beside that of the data",
     looks_like=("DAT038",),
-    builder=build,
     steps=2,
 )

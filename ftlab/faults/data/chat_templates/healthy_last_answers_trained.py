@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "last-answers-trained",
     "earlier answers have lost their reasoning, and are not trained",
     looks_like=("DAT036", "DAT031"),
-    builder=build,
     steps=6,
 )

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "nothing-to-extract",
     "a third of the answers is rightly empty",
     looks_like=("DAT031", "DAT036"),
-    builder=build,
     steps=6,
 )

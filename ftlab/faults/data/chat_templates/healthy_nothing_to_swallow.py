@@ -21,7 +21,6 @@ HEALTHY = Healthy(
     "nothing-to-swallow",
     "added tokens strip what stands beside them, and nothing does",
     looks_like=("DAT038",),
-    builder=build,
     steps=6,
     needs=("trl>=0.24", "datasets"),
 )

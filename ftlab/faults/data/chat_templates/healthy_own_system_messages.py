@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "own-system-messages",
     "data with system messages for a template that has a text of its own",
     looks_like=("DAT038",),
-    builder=build,
     steps=2,
 )

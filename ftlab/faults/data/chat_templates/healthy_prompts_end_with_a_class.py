@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "prompts-end-with-a-class",
     "the last word of the prompts differs",
     looks_like=("DAT017",),
-    builder=build,
     steps=6,
 )

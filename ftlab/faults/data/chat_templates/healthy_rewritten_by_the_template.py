@@ -26,7 +26,6 @@ HEALTHY = Healthy(
     "rewritten-by-the-template",
     "messages are in the ids, in another writing",
     looks_like=("DAT036",),
-    builder=build,
     steps=6,
     needs=("trl>=0.24", "datasets"),
 )

@@ -21,7 +21,6 @@ HEALTHY = Healthy(
     "stripped-of-outer-space",
     "outer white space is not in the ids, and carries no meaning",
     looks_like=("DAT036",),
-    builder=build,
     steps=6,
     needs=("trl>=0.24", "datasets"),
 )

@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "system-messages-within",
     "a system message in the middle of each conversation",
     looks_like=("DAT046",),
-    builder=build,
     steps=6,
 )

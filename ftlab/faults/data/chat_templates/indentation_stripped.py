@@ -28,7 +28,6 @@ FAULT = Fault(
     "code answers lose the indentation of their first line",
     code="DAT036",
     places=("data message 1 of row 0",),
-    builder=build,
     steps=2,
     evident=-1,
     needs=("trl>=0.24", "datasets"),

@@ -27,7 +27,6 @@ FAULT = Fault(
     "the served model sees line ends that it has not seen in training",
     code="DAT038",
     places=("config tokenizer.added_tokens_decoder",),
-    builder=build,
     steps=2,
     evident=1,
     needs=("trl>=0.24", "datasets"),

@@ -44,5 +44,4 @@ FAULT = Fault(
     "the rest of some questions is trained",
     code="DAT030",
     places=("token * of sample *",),
-    builder=build,
 )

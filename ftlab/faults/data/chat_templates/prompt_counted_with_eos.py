@@ -31,5 +31,4 @@ FAULT = Fault(
     "the first token of each answer has no label",
     code="DAT017",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -30,6 +30,5 @@ FAULT = Fault(
     "a model that repeats the question before it answers",
     code="DAT022",
     places=("token * of sample *",),
-    builder=build,
     also=("DAT030",),
 )

@@ -26,7 +26,6 @@ FAULT = Fault(
     "samples end with a second answer that is empty",
     code="DAT031",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

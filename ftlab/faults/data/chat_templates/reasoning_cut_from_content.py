@@ -29,7 +29,6 @@ FAULT = Fault(
     "answers open with a reasoning, and no row that is trained holds one",
     code="DAT036",
     places=("data message 1 of row 0",),
-    builder=build,
     steps=2,
     evident=-1,
     needs=("trl>=0.24", "datasets"),

@@ -30,7 +30,6 @@ FAULT = Fault(
     "earlier answers are trained without their reasoning",
     code="DAT036",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

@@ -34,5 +34,4 @@ FAULT = Fault(
     "the space of the prompt is trained with the answer, or is not",
     code="DAT017",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -35,7 +35,6 @@ FAULT = Fault(
     "each row begins with two system texts",
     code="DAT038",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

@@ -33,7 +33,6 @@ FAULT = Fault(
     "the system text of the data is in no row that is trained",
     code="DAT036",
     places=("data message 0 of row 0",),
-    builder=build,
     steps=2,
     evident=-1,
     needs=("trl>=0.24", "datasets"),

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the template writes a system text of its own",
     code="DAT038",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

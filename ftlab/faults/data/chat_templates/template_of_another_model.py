@@ -34,7 +34,6 @@ FAULT = Fault(
     "the template's control strings are spelt",
     code="DAT018",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
     also=("DAT020",),

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "answers-in-a-short-column",
     "long answers stop in the middle of a word",
     code="DAT058",
-    builder=build,
 )

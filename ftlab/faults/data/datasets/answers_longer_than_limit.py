@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "answers-longer-than-limit",
     "long answers have no end",
     code="DAT058",
-    builder=build,
 )

@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "answers-split-row-by-row",
     "the evaluation knows all questions",
     code="DAT061",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "code-never-closed",
     "blocks of code are never closed",
     code="DAT058",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "completion-holds-all",
     "the model repeats each question",
     code="DAT066",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "conversations-end-with-questions",
     "the model asks where it should answer",
     code="DAT058",
-    builder=build,
 )

@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "copies-spelt-otherwise",
     "rows are repeated with other spelling",
     code="DAT061",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "export-lost-answers",
     "to some questions the model says nothing",
     code="DAT058",
-    builder=build,
 )

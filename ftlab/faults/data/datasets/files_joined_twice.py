@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "files-joined-twice",
     "some rows are learnt by heart at once",
     code="DAT061",
-    builder=build,
 )

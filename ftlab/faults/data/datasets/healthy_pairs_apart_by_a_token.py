@@ -20,7 +20,6 @@ HEALTHY = Healthy(
     "pairs-apart-by-a-token",
     "chosen and rejected are nearly one text, and some are",
     looks_like=("DAT013",),
-    builder=build,
     steps=6,
     needs=("trl>=0.24", "datasets"),
 )

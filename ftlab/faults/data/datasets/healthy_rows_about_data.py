@@ -48,6 +48,5 @@ HEALTHY = Healthy(
     "rows-about-data",
     "answers about values, templates, encodings and escapes",
     looks_like=("DAT058", "DAT063"),
-    builder=build,
     steps=0,
 )

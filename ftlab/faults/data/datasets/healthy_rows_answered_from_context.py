@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "rows-answered-from-context",
     "each answer stands in its prompt",
     looks_like=("DAT066",),
-    builder=build,
     steps=0,
 )

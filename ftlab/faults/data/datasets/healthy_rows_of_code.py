@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "rows-of-code",
     "code with tabs, fences and open ends",
     looks_like=("DAT058", "DAT063"),
-    builder=build,
     steps=0,
 )

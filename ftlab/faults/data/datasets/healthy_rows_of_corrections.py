@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "rows-of-corrections",
     "answers that are their input, and lists of labels of several lengths",
     looks_like=("DAT066",),
-    builder=build,
     steps=0,
 )

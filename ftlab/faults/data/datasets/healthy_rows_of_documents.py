@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "rows-of-documents",
     "texts end as books end",
     looks_like=("DAT058", "DAT063"),
-    builder=build,
     steps=0,
 )

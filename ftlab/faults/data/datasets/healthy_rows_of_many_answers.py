@@ -16,6 +16,5 @@ HEALTHY = Healthy(
     "rows-of-many-answers",
     "each question stands there five times",
     looks_like=("DAT061",),
-    builder=build,
     steps=0,
 )

@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "rows-of-one-instruction",
     "all prompts begin with one long instruction",
     looks_like=("DAT061", "DAT066"),
-    builder=build,
     steps=0,
 )

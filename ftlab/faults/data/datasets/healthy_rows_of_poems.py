@@ -19,6 +19,5 @@ HEALTHY = Healthy(
     "rows-of-poems",
     "lines end without a full stop",
     looks_like=("DAT058",),
-    builder=build,
     steps=0,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "rows-of-preferences",
     "both answers begin alike",
     looks_like=("DAT058", "DAT061", "DAT066"),
-    builder=build,
     steps=0,
 )

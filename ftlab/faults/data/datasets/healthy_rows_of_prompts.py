@@ -14,6 +14,5 @@ HEALTHY = Healthy(
     "rows-of-prompts",
     "no row has an answer",
     looks_like=("DAT058", "DAT060"),
-    builder=build,
     steps=0,
 )

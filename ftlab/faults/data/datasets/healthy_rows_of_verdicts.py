@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "rows-of-verdicts",
     "answers to one question are almost the same",
     looks_like=("DAT058", "DAT061", "DAT066"),
-    builder=build,
     steps=0,
 )

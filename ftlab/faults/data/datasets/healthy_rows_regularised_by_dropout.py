@@ -34,5 +34,4 @@ HEALTHY = Healthy(
     "rows-regularised-by-dropout",
     "the halves of each batch are the same tokens",
     looks_like=("DAT013",),
-    builder=build,
 )

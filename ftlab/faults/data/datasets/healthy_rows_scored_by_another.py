@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "rows-scored-by-another",
     "people chose, and a model gave the scores",
     looks_like=("DAT066",),
-    builder=build,
     steps=0,
 )

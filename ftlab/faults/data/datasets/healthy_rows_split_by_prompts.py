@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "rows-split-by-prompts",
     "training and evaluation are alike",
     looks_like=("DAT061",),
-    builder=build,
     steps=0,
 )

@@ -19,6 +19,5 @@ HEALTHY = Healthy(
     "rows-that-reason",
     "answers begin with their reasoning",
     looks_like=("DAT058", "DAT063"),
-    builder=build,
     steps=0,
 )

@@ -16,6 +16,5 @@ HEALTHY = Healthy(
     "rows-within-limit",
     "lengths differ by a factor of ten",
     looks_like=("DAT058",),
-    builder=build,
     steps=0,
 )

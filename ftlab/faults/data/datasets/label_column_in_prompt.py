@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "label-column-in-prompt",
     "accuracy is 100 % at once",
     code="DAT066",
-    builder=build,
 )

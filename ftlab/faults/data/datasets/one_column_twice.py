@@ -37,7 +37,6 @@ FAULT = Fault(
     "a preference loss that is the same number in each step",
     code="DAT013",
     places=("sample *",),
-    builder=build,
     steps=8,
     evident=2,
     also=("GRD001", "NUM011"),

@@ -26,7 +26,6 @@ FAULT = Fault(
     "the loss stays at 0.69, and margins are 0",
     code="DAT013",
     places=("sample *",),
-    builder=build,
     also=("GRD001", "NUM011"),
     needs=("trl>=0.24", "datasets"),
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "pairs-joined-by-order",
     "some margins say nothing",
     code="DAT066",
-    builder=build,
 )

@@ -29,5 +29,4 @@ FAULT = fault_of_rows(
     "pairs-made-of-one-answer",
     "some margins stay at 0",
     code="DAT066",
-    builder=build,
 )

@@ -25,5 +25,4 @@ FAULT = fault_of_rows(
     "pairs-sorted-by-lowest-score",
     "the model prefers the worse answers",
     code="DAT066",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "prompts-longer-than-limit",
     "a part of the rows trains nothing",
     code="DAT058",
-    builder=build,
 )

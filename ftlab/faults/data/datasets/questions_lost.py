@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "questions-lost",
     "the model answers before it is asked",
     code="DAT058",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "reasoning-swallowed-answers",
     "the model thinks, and then says nothing",
     code="DAT058",
-    builder=build,
 )

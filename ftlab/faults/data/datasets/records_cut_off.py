@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "records-cut-off",
     "the model opens a record and does not close it",
     code="DAT058",
-    builder=build,
 )

@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "solutions-lost",
     "some groups of answers have no reward",
     code="DAT058",
-    builder=build,
 )

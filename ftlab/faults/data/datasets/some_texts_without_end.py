@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "some-texts-without-end",
     "the model sometimes goes on for ever",
     code="DAT058",
-    builder=build,
 )

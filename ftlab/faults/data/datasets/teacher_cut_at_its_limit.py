@@ -33,5 +33,4 @@ FAULT = fault_of_rows(
     "teacher-cut-at-its-limit",
     "the model stops in the middle of sentences",
     code="DAT058",
-    builder=build,
 )

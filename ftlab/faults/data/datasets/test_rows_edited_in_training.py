@@ -28,5 +28,4 @@ FAULT = fault_of_rows(
     "test-rows-edited-in-training",
     "the evaluation is too good",
     code="DAT061",
-    builder=build,
 )

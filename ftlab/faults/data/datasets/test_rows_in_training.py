@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "test-rows-in-training",
     "the evaluation is far too good",
     code="DAT061",
-    builder=build,
 )

@@ -21,5 +21,4 @@ FAULT = fault_of_rows(
     "test-rows-respelt-in-training",
     "the evaluation is too good",
     code="DAT061",
-    builder=build,
 )

@@ -23,7 +23,6 @@ FAULT = Fault(
     "every answer is cut off at max_length",
     code="DAT023",
     places=("token 39 of sample *",),
-    builder=build,
     steps=2,
     needs=("trl>=0.24", "datasets"),
 )

@@ -30,6 +30,5 @@ FAULT = Fault(
     "answers end with the mark of another model",
     code="DAT018",
     places=("token * of sample *",),
-    builder=build,
     also=("DAT020",),
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     "no sample begins with BOS",
     code="DAT022",
     places=("token 0 of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

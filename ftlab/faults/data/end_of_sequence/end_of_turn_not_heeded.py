@@ -24,5 +24,4 @@ FAULT = Fault(
     "answers end with a token that stops no generation",
     code="DAT018",
     places=("config generation_config.eos_token_id",),
-    builder=build,
 )

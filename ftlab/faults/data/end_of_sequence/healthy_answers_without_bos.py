@@ -29,6 +29,5 @@ HEALTHY = Healthy(
     "answers-without-bos",
     "no BOS, questions left out, and one row that was cut",
     looks_like=("DAT020", "DAT022", "DAT023"),
-    builder=build,
     steps=6,
 )

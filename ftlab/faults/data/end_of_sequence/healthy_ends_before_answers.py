@@ -29,6 +29,5 @@ HEALTHY = Healthy(
     "ends-before-answers",
     "answers are generated behind the end of a question",
     looks_like=("DAT042",),
-    builder=build,
     steps=6,
 )

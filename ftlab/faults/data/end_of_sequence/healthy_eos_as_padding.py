@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "eos-as-padding",
     "padding is EOS, and labels know the one from the other",
     looks_like=("DAT020", "DAT025"),
-    builder=build,
     steps=6,
 )

@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "packed-without-padding",
     "EOS and BOS in the middle of a row without an attention mask",
     looks_like=("DAT020", "DAT022", "DAT023", "DAT007"),
-    builder=build,
     steps=6,
 )

@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "padding-is-an-end",
     "PAD ends turns as well, and only padding is masked",
     looks_like=("DAT020",),
-    builder=build,
     steps=6,
 )

@@ -25,6 +25,5 @@ HEALTHY = Healthy(
     "pages-in-blocks",
     "tags end the texts, and no EOS does",
     looks_like=("DAT018",),
-    builder=build,
     steps=6,
 )

@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "paragraphs",
     "paragraphs that begin anyhow and end with no EOS",
     looks_like=("DAT020",),
-    builder=build,
     steps=6,
 )

@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "several-ends-known",
     "answers end with another token than EOS, at which generation stops as well",
     looks_like=("DAT020", "DAT018"),
-    builder=build,
     steps=6,
 )

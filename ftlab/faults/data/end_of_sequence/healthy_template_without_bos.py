@@ -26,6 +26,5 @@ HEALTHY = Healthy(
     "template-without-bos",
     "no sample begins with the BOS that the tokenizer would add",
     looks_like=("DAT022",),
-    builder=build,
     steps=6,
 )

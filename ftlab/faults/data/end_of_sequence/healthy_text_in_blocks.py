@@ -25,6 +25,5 @@ HEALTHY = Healthy(
     "text-in-blocks",
     "blocks of plain text that begin and end anywhere",
     looks_like=("DAT020", "DAT023"),
-    builder=build,
     steps=6,
 )

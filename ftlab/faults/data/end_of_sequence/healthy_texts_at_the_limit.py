@@ -19,6 +19,5 @@ HEALTHY = Healthy(
     "texts-at-the-limit",
     "all rows are as long as max_length, and nobody speaks in them",
     looks_like=("DAT023",),
-    builder=build,
     steps=2,
 )

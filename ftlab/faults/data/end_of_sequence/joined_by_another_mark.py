@@ -30,5 +30,4 @@ FAULT = Fault(
     "documents end with the mark of another model",
     code="DAT018",
     places=("token * of sample *",),
-    builder=build,
 )

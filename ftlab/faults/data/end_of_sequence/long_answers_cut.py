@@ -26,6 +26,5 @@ FAULT = Fault(
     "long answers are cut off with their end",
     code="DAT023",
     places=("token 47 of sample *",),
-    builder=build,
     evident=1,
 )

@@ -48,5 +48,4 @@ FAULT = Fault(
     "the ends of turns are hidden within a conversation",
     code="DAT020",
     places=("token * of sample *",),
-    builder=build,
 )

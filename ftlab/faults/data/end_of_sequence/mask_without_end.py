@@ -34,5 +34,4 @@ FAULT = Fault(
     "the mask of the answers leaves their end out",
     code="DAT020",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -43,7 +43,6 @@ FAULT = Fault(
     "packed rows begin within a conversation",
     code="DAT023",
     places=("token 0 of sample *",),
-    builder=build,
     evident=1,
     also=("DAT046",),
 )

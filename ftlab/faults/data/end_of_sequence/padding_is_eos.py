@@ -27,5 +27,4 @@ FAULT = Fault(
     "EOS is the padding, and never trained",
     code="DAT020",
     places=("token * of sample *",),
-    builder=build,
 )

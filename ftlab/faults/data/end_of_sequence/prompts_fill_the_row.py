@@ -33,6 +33,5 @@ FAULT = Fault(
     "what was asked at length is answered as before the training",
     code="DAT023",
     places=("token 59 of sample *",),
-    builder=build,
     evident=1,
 )

@@ -35,5 +35,4 @@ FAULT = Fault(
     "answers sampled behind an end",
     code="DAT042",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -31,5 +31,4 @@ FAULT = Fault(
     "no text ends with EOS",
     code="DAT020",
     places=("token * of sample *",),
-    builder=build,
 )

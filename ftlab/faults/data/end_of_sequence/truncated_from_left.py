@@ -25,6 +25,5 @@ FAULT = Fault(
     "long rows lose their beginning",
     code="DAT023",
     places=("token 0 of sample *",),
-    builder=build,
     evident=1,
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "the loss is NaN from the third step on",
     code="DAT004",
     places=("sample 0",),
-    builder=build,
     steps=8,
     evident=2,
 )

@@ -34,5 +34,4 @@ FAULT = Fault(
     "no label of any sample counts, the loss is NaN",
     code="DAT004",
     places=("sample *",),
-    builder=build,
 )

@@ -60,5 +60,4 @@ FAULT = Fault(
     "the padding of a decoder's answers has labels",
     code="DAT025",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "answers-of-one-word",
     "few tokens make up all labels",
     looks_like=("DAT025",),
-    builder=build,
     steps=6,
 )

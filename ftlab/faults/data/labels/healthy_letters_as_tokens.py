@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "letters-as-tokens",
     "prompts counted in characters, where each is a token",
     looks_like=("DAT017",),
-    builder=build,
     steps=6,
 )

@@ -27,6 +27,5 @@ HEALTHY = Healthy(
     "one-row-without-answer",
     "rows, and now and then a micro-batch, without a label that counts",
     looks_like=("DAT004",),
-    builder=build,
     steps=8,
 )

@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "plain-openings",
     "openings are spelt, and only ends are tokens",
     looks_like=("DAT030", "DAT031", "DAT018", "DAT038"),
-    builder=build,
     steps=6,
 )

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "some-samples-left-out",
     "a quarter of the samples has no label that counts",
     looks_like=("DAT031",),
-    builder=build,
     steps=6,
 )

@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "words-in-one-piece",
     "each token has a class of its own",
     looks_like=("DAT025",),
-    builder=build,
     steps=6,
 )

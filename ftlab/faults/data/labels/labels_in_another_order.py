@@ -41,5 +41,4 @@ FAULT = Fault(
     "labels of other rows of the batch",
     code="DAT025",
     places=("token * of sample *",),
-    builder=build,
 )

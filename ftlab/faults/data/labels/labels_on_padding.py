@@ -34,5 +34,4 @@ FAULT = Fault(
     "padding has labels",
     code="DAT025",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -23,5 +23,4 @@ FAULT = Fault(
     "labels are one per word, and the text is in pieces",
     code="DAT025",
     places=("token 0 of sample *",),
-    builder=build,
 )

@@ -44,6 +44,5 @@ FAULT = Fault(
     "the loss of the masked words falls to 0 at once",
     code="DAT025",
     places=("token * of sample *",),
-    builder=build,
     evident=-1,
 )

@@ -22,5 +22,4 @@ FAULT = Fault(
     "labels begin on the token in front of the text",
     code="DAT025",
     places=("token 0 of sample *",),
-    builder=build,
 )

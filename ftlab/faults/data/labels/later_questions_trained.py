@@ -27,7 +27,6 @@ FAULT = Fault(
     "questions behind the first answer are trained",
     code="DAT030",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

@@ -45,7 +45,6 @@ FAULT = Fault(
     "every second row holds no label that counts",
     code="DAT031",
     places=("token * of sample *",),
-    builder=build,
     steps=2,
     evident=1,
 )

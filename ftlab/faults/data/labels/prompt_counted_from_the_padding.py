@@ -53,5 +53,4 @@ FAULT = Fault(
     "the mask of each prompt covers the padding in front of it",
     code="DAT017",
     places=("token * of sample *",),
-    builder=build,
 )

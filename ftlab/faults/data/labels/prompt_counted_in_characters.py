@@ -35,5 +35,4 @@ FAULT = Fault(
     "a prompt of 30 characters is taken for 30 tokens",
     code="DAT017",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -26,6 +26,5 @@ FAULT = Fault(
     "answers are one token, again and again",
     code="DAT025",
     places=("token 0 of sample *",),
-    builder=build,
     evident=-1,
 )

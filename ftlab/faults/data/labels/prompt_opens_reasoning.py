@@ -33,7 +33,6 @@ FAULT = Fault(
     "the prompt ends with a text that no row holds",
     code="DAT038",
     places=("token * of sample *", "config tokenizer.chat_template"),
-    builder=build,
     steps=2,
     evident=1,
 )

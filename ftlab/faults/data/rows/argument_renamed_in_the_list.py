@@ -31,5 +31,4 @@ FAULT = fault_of_rows(
     "argument-renamed-in-the-list",
     "the model calls a tool without what it needs",
     code="DAT060",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "calls-cut-off",
     "some calls cannot be parsed",
     code="DAT060",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "calls-written-by-str",
     "no program can read the calls that the model makes",
     code="DAT060",
-    builder=build,
 )

@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "classes-added-later",
     "the loss raises: sizes of input and target differ",
     code="DAT066",
-    builder=build,
 )

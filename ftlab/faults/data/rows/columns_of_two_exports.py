@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "columns-of-two-exports",
     "a part of the rows is passed over",
     code="DAT057",
-    builder=build,
 )

@@ -29,5 +29,4 @@ FAULT = fault_of_rows(
     "emoji-cut-in-half",
     "the tokenizer refuses some texts",
     code="DAT057",
-    builder=build,
 )

@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "headers-became-rows",
     "a few rows say the same two words",
     code="DAT057",
-    builder=build,
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "rows-of-calls-without-ids",
     "arguments in four forms, and names with a prefix",
     looks_like=("DAT060",),
-    builder=build,
     steps=0,
 )

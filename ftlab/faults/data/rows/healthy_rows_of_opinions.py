@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "rows-of-opinions",
     "-1 is a rare class",
     looks_like=("DAT066",),
-    builder=build,
     steps=0,
 )

@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "rows-of-short-answers",
     "answers are a word, and repeat",
     looks_like=("DAT057", "DAT058", "DAT061", "DAT066"),
-    builder=build,
     steps=0,
 )

@@ -39,6 +39,5 @@ HEALTHY = Healthy(
     "rows-of-tool-calls",
     "calls have no content",
     looks_like=("DAT057", "DAT058", "DAT060"),
-    builder=build,
     steps=0,
 )

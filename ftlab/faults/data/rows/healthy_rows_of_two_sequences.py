@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "rows-of-two-sequences",
     "labels are shorter than the ids",
     looks_like=("DAT057",),
-    builder=build,
     steps=0,
 )

@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "rows-of-yes-and-no",
     "nine of ten answers are the same word",
     looks_like=("DAT066",),
-    builder=build,
     steps=0,
 )

@@ -39,6 +39,5 @@ HEALTHY = Healthy(
     "rows-with-pictures",
     "some rows have no picture, and some speak of a place for one",
     looks_like=("DAT060",),
-    builder=build,
     steps=0,
 )

@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "label-joined-wrongly",
     "accuracy is 100 % at once",
     code="DAT066",
-    builder=build,
 )

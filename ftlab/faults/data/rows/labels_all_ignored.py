@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "labels-all-ignored",
     "the loss of some batches is nan",
     code="DAT057",
-    builder=build,
 )

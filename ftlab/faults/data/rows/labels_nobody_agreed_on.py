@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "labels-nobody-agreed-on",
     "a target is out of bounds",
     code="DAT066",
-    builder=build,
 )

@@ -28,5 +28,4 @@ FAULT = fault_of_rows(
     "labels-of-padded-rows",
     "the model writes padding behind its answers, and its loss is low",
     code="DAT057",
-    builder=build,
 )

@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "labels-shifted-in-the-file",
     "the model leaves out every other word",
     code="DAT057",
-    builder=build,
 )

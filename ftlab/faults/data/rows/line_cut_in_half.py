@@ -32,5 +32,4 @@ FAULT = fault_of_rows(
     "line-cut-in-half",
     "the last line of a file ends in the middle",
     code="DAT057",
-    builder=build,
 )

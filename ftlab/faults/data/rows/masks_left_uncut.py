@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "masks-left-uncut",
     "a batch cannot be stacked",
     code="DAT057",
-    builder=build,
 )

@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "messages-kept-as-text",
     "each conversation is one text",
     code="DAT057",
-    builder=build,
 )

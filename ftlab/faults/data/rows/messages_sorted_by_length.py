@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "messages-sorted-by-length",
     "answers belong to other questions",
     code="DAT060",
-    builder=build,
 )

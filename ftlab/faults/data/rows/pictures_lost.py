@@ -25,5 +25,4 @@ FAULT = fault_of_rows(
     "pictures-lost",
     "the model describes what it cannot see",
     code="DAT060",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "pictures-not-placed",
     "the run ends at a row with two pictures",
     code="DAT060",
-    builder=build,
 )

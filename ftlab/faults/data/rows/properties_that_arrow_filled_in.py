@@ -43,5 +43,4 @@ FAULT = fault_of_rows(
     "properties-that-arrow-filled-in",
     "the model writes arguments that are null, of other tools",
     code="DAT060",
-    builder=build,
 )

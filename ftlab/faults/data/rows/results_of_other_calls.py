@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "results-of-other-calls",
     "answers do not fit the calls",
     code="DAT060",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "role-misspelt",
     "a part of the answers is not trained",
     code="DAT060",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "system-message-lost",
     "the model heeds its instructions less",
     code="DAT060",
-    builder=build,
 )

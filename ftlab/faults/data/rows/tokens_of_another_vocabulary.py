@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "tokens-of-another-vocabulary",
     "an index is out of range in the embedding",
     code="DAT057",
-    builder=build,
 )

@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "tool-renamed-in-the-list",
     "the model calls a tool that is not there",
     code="DAT060",
-    builder=build,
 )

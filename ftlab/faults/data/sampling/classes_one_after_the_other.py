@@ -40,7 +40,6 @@ FAULT = Fault(
     "the loss jumps where the next class begins",
     code="DAT029",
     places=("data list, in order",),
-    builder=build,
     steps=12,
     evident=8,
 )

@@ -25,7 +25,6 @@ FAULT = Fault(
     "rows of the epoch come a second time after a resume",
     code="DAT029",
     places=("config args.ignore_data_skip",),
-    builder=build,
     steps=2 * SAVED,
     evident=SAVED,
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     "the loss repeats itself from epoch to epoch",
     code="DAT029",
     places=("object DistributedSampler",),
-    builder=build,
     steps=20,
     evident=16,
 )

@@ -44,5 +44,4 @@ FAULT = Fault(
     "each batch holds its first row eight times",
     code="DAT029",
     places=("sample *",),
-    builder=build,
 )

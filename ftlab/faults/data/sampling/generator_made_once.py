@@ -36,7 +36,6 @@ FAULT = Fault(
     "with workers, augmentation repeats itself",
     code="DAT080",
     places=("object Noisy.rng",),
-    builder=build,
     steps=10,
     evident=0,
 )

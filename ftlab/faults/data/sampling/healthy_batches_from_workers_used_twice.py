@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "batches-from-workers-used-twice",
     "each batch of a stream from two workers is used for two updates",
     looks_like=("DAT029",),
-    builder=build,
     steps=12,
 )

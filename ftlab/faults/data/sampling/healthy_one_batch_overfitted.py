@@ -15,6 +15,5 @@ HEALTHY = Healthy(
     "one-batch-overfitted",
     "one batch of two different rows, learnt by heart on purpose",
     looks_like=("DAT029",),
-    builder=build,
     steps=6,
 )

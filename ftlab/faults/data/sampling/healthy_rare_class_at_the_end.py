@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "rare-class-at-the-end",
     "labels that happen to be sorted",
     looks_like=("DAT029",),
-    builder=build,
     steps=24,
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "rows-in-their-own-order",
     "each epoch begins with the same rows",
     looks_like=("DAT029",),
-    builder=build,
     steps=40,
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "seeds-without-use",
     "workers that are seeded alike, and a generator in each, which nothing draws from",
     looks_like=("DAT080",),
-    builder=build,
     steps=10,
 )

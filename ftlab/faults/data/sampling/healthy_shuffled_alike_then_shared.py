@@ -51,6 +51,5 @@ HEALTHY = Healthy(
     "shuffled-alike-then-shared",
     "both workers begin with the same random numbers, and draw from them",
     looks_like=("DAT080",),
-    builder=build,
     steps=10,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "augmented rows are learnt by heart like plain ones",
     code="DAT080",
     places=("object Noisy: Python's random",),
-    builder=build,
     steps=10,
     evident=4,
 )

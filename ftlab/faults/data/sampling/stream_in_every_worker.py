@@ -44,7 +44,6 @@ FAULT = Fault(
     "each batch comes twice",
     code="DAT029",
     places=("data Stream, 2 workers",),
-    builder=build,
     steps=12,
     evident=6,
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     "augmentation helps less than it did without workers",
     code="DAT080",
     places=("object worker_init_fn: numpy.random",),
-    builder=build,
     steps=10,
     evident=4,
 )

@@ -29,5 +29,4 @@ FAULT = fault_of_rows(
     "accents-spelt-apart",
     "words with accents are other tokens than users type",
     code="DAT063",
-    builder=build,
 )

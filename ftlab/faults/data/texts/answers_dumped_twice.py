@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "answers-dumped-twice",
     "the model puts all it says in quotes",
     code="DAT063",
-    builder=build,
 )

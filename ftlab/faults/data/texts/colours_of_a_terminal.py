@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "colours-of-a-terminal",
     "the model writes characters that colour the terminal",
     code="DAT063",
-    builder=build,
 )

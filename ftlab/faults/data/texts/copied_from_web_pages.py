@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "copied-from-web-pages",
     "words are split at places that nobody sees",
     code="DAT063",
-    builder=build,
 )

@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "rows-in-several-scripts",
     "scripts, accents, joiners and emoji",
     looks_like=("DAT063",),
-    builder=build,
     steps=0,
 )

@@ -25,5 +25,4 @@ FAULT = fault_of_rows(
     "letters-replaced",
     "the model writes black diamonds",
     code="DAT063",
-    builder=build,
 )

@@ -25,5 +25,4 @@ FAULT = fault_of_rows(
     "marker-in-instructions",
     "the trained part begins within the question",
     code="DAT063",
-    builder=build,
 )

@@ -24,5 +24,4 @@ FAULT = fault_of_rows(
     "marks-of-another-model",
     "the model writes [INST]",
     code="DAT063",
-    builder=build,
 )

@@ -22,5 +22,4 @@ FAULT = fault_of_rows(
     "missing-answers-became-text",
     "the model answers nan",
     code="DAT058",
-    builder=build,
 )

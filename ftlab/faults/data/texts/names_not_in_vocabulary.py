@@ -32,5 +32,4 @@ FAULT = fault_of_rows(
     "names-not-in-vocabulary",
     "some rows are unknown tokens",
     code="DAT063",
-    builder=build,
 )

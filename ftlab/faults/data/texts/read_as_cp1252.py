@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "read-as-cp1252",
     "the model writes signs in place of letters",
     code="DAT063",
-    builder=build,
 )

@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "reasoning-never-closed",
     "the model never closes its reasoning",
     code="DAT058",
-    builder=build,
 )

@@ -26,5 +26,4 @@ FAULT = fault_of_rows(
     "rendered-before",
     "turns end in the middle of messages",
     code="DAT063",
-    builder=build,
 )

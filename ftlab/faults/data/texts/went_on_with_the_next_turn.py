@@ -23,5 +23,4 @@ FAULT = fault_of_rows(
     "went-on-with-the-next-turn",
     "the model asks itself the next question",
     code="DAT063",
-    builder=build,
 )

@@ -27,5 +27,4 @@ FAULT = fault_of_rows(
     "written-as-json-twice",
     "the model writes backslashes",
     code="DAT063",
-    builder=build,
 )

@@ -32,6 +32,5 @@ FAULT = Fault(
     "another engine reads other ids for the same special token",
     code="DAT073",
     places=("file added_tokens.json", "file tokenizer.json"),
-    builder=build,
     steps=2,
 )

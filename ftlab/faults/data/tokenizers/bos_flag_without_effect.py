@@ -33,7 +33,6 @@ FAULT = Fault(
     "no row begins with the BOS that the configuration asks for",
     code="DAT073",
     places=("file tokenizer_config.json",),
-    builder=build,
     steps=4,
     needs=("transformers>=5",),
 )

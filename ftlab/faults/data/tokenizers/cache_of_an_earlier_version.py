@@ -31,5 +31,4 @@ FAULT = Fault(
     "the model learns, and writes nonsense",
     code="DAT028",
     places=("data input_ids",),
-    builder=build,
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     "the loaded model splits its new token into pieces",
     code="DAT070",
     places=("file checkpoint",),
-    builder=build,
     steps=4,
     evident=3,
 )

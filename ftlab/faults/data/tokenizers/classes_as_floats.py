@@ -29,7 +29,6 @@ FAULT = Fault(
     "the first batch ends the run: target size must be the same as input size",
     code="DAT002",
     places=("data labels",),
-    builder=build,
     evident=-1,
     silent=False,
 )

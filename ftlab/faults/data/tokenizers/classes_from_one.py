@@ -32,7 +32,6 @@ FAULT = Fault(
     "the run ends at some step: target 3 is out of bounds",
     code="DAT002",
     places=("token 0 of sample *",),
-    builder=build,
     steps=8,
     evident=1,
     silent=False,

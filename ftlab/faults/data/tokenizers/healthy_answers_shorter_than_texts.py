@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "answers-shorter-than-texts",
     "labels have another length than the ids",
     looks_like=("DAT002",),
-    builder=build,
     steps=24,
 )

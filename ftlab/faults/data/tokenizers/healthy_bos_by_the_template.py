@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "bos-by-the-template",
     "a flag for BOS has no effect, and each sample begins with BOS",
     looks_like=("DAT073",),
-    builder=build,
     steps=8,
 )

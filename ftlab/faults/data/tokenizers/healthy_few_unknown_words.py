@@ -53,6 +53,5 @@ HEALTHY = Healthy(
     "few-unknown-words",
     "one word in twenty is unknown",
     looks_like=("DAT009",),
-    builder=build,
     steps=6,
 )

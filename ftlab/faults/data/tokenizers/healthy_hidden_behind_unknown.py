@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "hidden-behind-unknown",
     "words are masked with the unknown token",
     looks_like=("DAT009",),
-    builder=build,
     steps=6,
 )

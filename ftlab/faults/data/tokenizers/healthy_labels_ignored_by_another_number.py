@@ -51,6 +51,5 @@ HEALTHY = Healthy(
     "labels-ignored-by-another-number",
     "half of the labels are -1",
     looks_like=("DAT002", "DAT025"),
-    builder=build,
     steps=24,
 )

@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "merges-dropped-at-random",
     "ids that do not come back as they were, all over each row",
     looks_like=("DAT028",),
-    builder=build,
     steps=6,
 )

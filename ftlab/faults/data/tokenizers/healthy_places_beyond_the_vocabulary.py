@@ -56,6 +56,5 @@ HEALTHY = Healthy(
     "places-beyond-the-vocabulary",
     "ids stand for pictures, and have no row in the embedding",
     looks_like=("DAT002",),
-    builder=build,
     steps=24,
 )

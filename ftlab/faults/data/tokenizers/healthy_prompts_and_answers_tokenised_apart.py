@@ -19,6 +19,5 @@ HEALTHY = Healthy(
     "prompts-and-answers-tokenised-apart",
     "ids that do not come back as they were, at one place of each row",
     looks_like=("DAT028",),
-    builder=build,
     steps=6,
 )

@@ -21,6 +21,5 @@ HEALTHY = Healthy(
     "rows-within-rows",
     "ids have three dimensions, and the model makes two of them",
     looks_like=("DAT002",),
-    builder=build,
     steps=6,
 )

@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "several-labels-at-once",
     "labels are floats, ids int32",
     looks_like=("DAT002",),
-    builder=build,
     steps=24,
 )

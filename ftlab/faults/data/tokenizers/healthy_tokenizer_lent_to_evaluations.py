@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "tokenizer-lent-to-evaluations",
     "a tokenizer changes while the run goes on, in nothing that gives ids",
     looks_like=("DAT070",),
-    builder=build,
     steps=20,
 )

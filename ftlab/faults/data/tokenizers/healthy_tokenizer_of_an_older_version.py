@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "tokenizer-of-an-older-version",
     "three files name the special tokens, and the model has more rows than ids",
     looks_like=("DAT073",),
-    builder=build,
     steps=8,
 )

@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "tokens-added-on-the-way",
     "the vocabulary grows, and the files change with it",
     looks_like=("DAT070", "DAT073"),
-    builder=build,
     steps=20,
 )

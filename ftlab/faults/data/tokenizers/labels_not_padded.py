@@ -48,7 +48,6 @@ FAULT = Fault(
     "the first batch ends the run: sizes do not match",
     code="DAT002",
     places=("data labels",),
-    builder=build,
     evident=-1,
     silent=False,
 )

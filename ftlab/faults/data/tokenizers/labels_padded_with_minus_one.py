@@ -26,7 +26,6 @@ FAULT = Fault(
     "the first padded batch ends the run: target -1 is out of bounds",
     code="DAT002",
     places=("token * of sample *",),
-    builder=build,
     evident=-1,
     silent=False,
 )

@@ -69,5 +69,4 @@ FAULT = Fault(
     "half of the texts are unknown tokens beside the masked ones",
     code="DAT009",
     places=("token * of sample *",),
-    builder=build,
 )

@@ -28,6 +28,5 @@ FAULT = Fault(
     "the first batch with padding will end the run",
     code="DAT073",
     places=("object the model",),
-    builder=build,
     steps=2,
 )

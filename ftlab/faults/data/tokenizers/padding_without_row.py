@@ -31,7 +31,6 @@ FAULT = Fault(
     "the first padded batch ends the run: index out of range in self",
     code="DAT002",
     places=("token * of sample *",),
-    builder=build,
     evident=-1,
     silent=False,
 )

@@ -38,5 +38,4 @@ FAULT = Fault(
     "ids have three dimensions, and each token is read alone",
     code="DAT002",
     places=("data input_ids",),
-    builder=build,
 )

@@ -34,5 +34,4 @@ FAULT = Fault(
     "half of the texts are unknown tokens",
     code="DAT009",
     places=("token * of sample *",),
-    builder=build,
 )

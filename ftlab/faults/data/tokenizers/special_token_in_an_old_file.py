@@ -29,7 +29,6 @@ FAULT = Fault(
     "the tokenizer has another EOS than its configuration says",
     code="DAT073",
     places=("file special_tokens_map.json", "file tokenizer_config.json"),
-    builder=build,
     steps=2,
     also=("DAT018",),
     needs=("transformers>=5",),

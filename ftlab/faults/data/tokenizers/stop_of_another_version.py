@@ -35,7 +35,6 @@ FAULT = Fault(
     "a served model runs on behind its answers",
     code="DAT073",
     places=("file config.json", "file generation_config.json"),
-    builder=build,
     steps=2,
     also=("DAT018",),
 )

@@ -31,6 +31,5 @@ FAULT = Fault(
     "an edited chat template has no effect",
     code="DAT073",
     places=("file chat_template.jinja",),
-    builder=build,
     steps=2,
 )

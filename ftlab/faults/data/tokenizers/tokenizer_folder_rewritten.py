@@ -28,6 +28,5 @@ FAULT = Fault(
     "an evaluation in another process has other ids for the same text",
     code="DAT070",
     places=("file tokenizer.json",),
-    builder=build,
     evident=2,
 )

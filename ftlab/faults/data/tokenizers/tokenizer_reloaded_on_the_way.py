@@ -43,6 +43,5 @@ FAULT = Fault(
     "evaluations of the fine-tuned model are nonsense from some step on",
     code="DAT070",
     places=("object tokenizer",),
-    builder=build,
     evident=2,
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     "accumulation over four micro-batches learns as if there were one",
     code="GRD005",
     places=("call optimizer.zero_grad",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

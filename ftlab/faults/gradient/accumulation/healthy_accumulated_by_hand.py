@@ -49,5 +49,4 @@ HEALTHY = Healthy(
     "accumulated-by-hand",
     "updates come while accelerate gathers, and several clippings come before each",
     looks_like=("GRD005", "GRD011"),
-    builder=build,
 )

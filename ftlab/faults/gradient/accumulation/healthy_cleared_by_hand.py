@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "cleared-by-hand",
     "zero_grad is never called",
     looks_like=("GRD005",),
-    builder=build,
     steps=80,
 )

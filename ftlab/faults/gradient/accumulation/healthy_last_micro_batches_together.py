@@ -36,6 +36,5 @@ HEALTHY = Healthy(
     "last-micro-batches-together",
     "updates of unlike sizes, and one number that all losses are divided by",
     looks_like=("GRD017", "OPT003"),
-    builder=build,
     steps=100,
 )

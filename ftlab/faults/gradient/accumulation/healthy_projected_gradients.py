@@ -43,6 +43,5 @@ HEALTHY = Healthy(
     "projected-gradients",
     "gradients are cleared between two backwards of one update",
     looks_like=("GRD005", "GRD003"),
-    builder=build,
     steps=60,
 )

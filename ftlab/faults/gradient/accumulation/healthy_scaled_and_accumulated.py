@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "scaled-and-accumulated",
     "a loss is multiplied by 64, and clipping shrinks every gradient",
     looks_like=("GRD017", "GRD011", "GRD013"),
-    builder=build,
     steps=60,
 )

@@ -49,6 +49,5 @@ HEALTHY = Healthy(
     "summed-over-micro-batches",
     "the factor of each loss is another one, and divisors are no counts",
     looks_like=("GRD017", "GRD018"),
-    builder=build,
     steps=60,
 )

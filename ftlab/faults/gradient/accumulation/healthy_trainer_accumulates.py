@@ -25,6 +25,5 @@ HEALTHY = Healthy(
     "trainer-accumulates",
     "no loss is divided by the number of micro-batches",
     looks_like=("GRD017", "GRD018"),
-    builder=build,
     steps=30,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "two-losses-in-turn",
     "when one optimizer's backward begins, the other one's gradients are still there",
     looks_like=("GRD005", "OPT002"),
-    builder=build,
     steps=60,
 )

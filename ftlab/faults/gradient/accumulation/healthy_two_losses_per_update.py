@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "two-losses-per-update",
     "two backwards per update, and neither loss is divided",
     looks_like=("GRD017", "GRD018"),
-    builder=build,
     steps=60,
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "the first update of each epoch is half as large again as the others",
     code="GRD017",
     places=("call loss.backward",),
-    builder=build,
     steps=3,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

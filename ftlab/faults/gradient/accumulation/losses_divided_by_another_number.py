@@ -40,7 +40,6 @@ FAULT = Fault(
     "the same samples cut into fewer micro-batches teach less",
     code="GRD017",
     places=("call loss.backward",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -44,7 +44,6 @@ FAULT = Fault(
     "the more micro-batches, the slower it learns",
     code="GRD017",
     places=("call accelerator.backward",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the more micro-batches, the larger the gradient and the wilder the loss",
     code="GRD017",
     places=("call loss.backward",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -49,7 +49,6 @@ FAULT = Fault(
     "the logged loss and the gradient norm grow with the accumulation steps",
     code="GRD017",
     places=("call compute_loss",),
-    builder=build,
     steps=3,
     families=("llama", "gpt2", "neox"),
 )

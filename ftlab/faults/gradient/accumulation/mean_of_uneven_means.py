@@ -41,7 +41,6 @@ FAULT = Fault(
     "accumulation gives another gradient than one large batch",
     code="GRD018",
     places=("call loss.backward",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

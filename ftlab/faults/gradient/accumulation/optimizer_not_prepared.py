@@ -45,7 +45,6 @@ FAULT = Fault(
     "gradient accumulation changes neither memory nor noise, only the learning speed",
     code="GRD005",
     places=("call accelerator.prepare",),
-    builder=build,
     steps=3,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

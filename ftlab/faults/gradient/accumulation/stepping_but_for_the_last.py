@@ -49,7 +49,6 @@ FAULT = Fault(
     "gradient accumulation changes nothing but the speed of learning",
     code="GRD017",
     places=("call optimizer.step",),
-    builder=build,
     steps=10,
     evident=8,
     families=("llama", "gpt2", "neox", "own"),

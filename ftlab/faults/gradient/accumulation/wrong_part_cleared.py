@@ -34,7 +34,6 @@ FAULT = Fault(
     "the gradient norm of the adapter grows with every step",
     code="GRD005",
     places=("call optimizer.zero_grad",),
-    builder=build,
     steps=12,
     evident=3,
     families=("llama", "gpt2", "neox"),

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the gradient norm grows with every step, and the loss begins to swing",
     code="GRD005",
     places=("call optimizer.zero_grad",),
-    builder=build,
     steps=12,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "hardly any progress, and gradient norms in the ten thousands",
     code="GRD011",
     places=("call clip_grad_norm_ before unscale_",),
-    builder=build,
     also=("NUM002",),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "clipping is on and one bad batch still throws the weights away",
     code="GRD011",
     places=("call clip_grad_norm_ after optimizer.step",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     "the gradient norm never is what clipping says",
     code="GRD011",
     places=("call clip_grad_norm_ before loss.backward",),
-    builder=build,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
 )

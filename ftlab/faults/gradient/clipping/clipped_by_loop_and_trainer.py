@@ -35,7 +35,6 @@ FAULT = Fault(
     "whatever max_grad_norm is set to, nothing changes",
     code="GRD013",
     places=("call clip_grad_norm_",),
-    builder=build,
     steps=5,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

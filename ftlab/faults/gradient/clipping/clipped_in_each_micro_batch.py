@@ -47,7 +47,6 @@ FAULT = Fault(
     "with accumulation the loss is as noisy as without",
     code="GRD011",
     places=("call torch.nn.utils.clip_grad_norm_",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "all layers learn equally fast, and the norm is above its limit",
     code="GRD013",
     places=("call clip_grad_norm_",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -36,7 +36,6 @@ FAULT = Fault(
     "every weight moves by the same tiny amount in each step",
     code="GRD015",
     places=("call clip_grad_value_",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the gradient norm that is logged is 0 in every step",
     code="GRD013",
     places=("call clip_grad_norm_",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

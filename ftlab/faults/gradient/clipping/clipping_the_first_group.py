@@ -44,7 +44,6 @@ FAULT = Fault(
     "a limit is set, and half of the updates exceed it",
     code="GRD013",
     places=("call clip_grad_norm_",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

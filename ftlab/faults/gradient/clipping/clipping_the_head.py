@@ -41,7 +41,6 @@ FAULT = Fault(
     "losses spike, and the logged norm is small",
     code="GRD013",
     places=("call clip_grad_norm_",),
-    builder=build,
     steps=9,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

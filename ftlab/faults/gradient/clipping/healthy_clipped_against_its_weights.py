@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "clipped-against-its-weights",
     "gradients change before the step, each tensor by its own factor",
     looks_like=("GRD013", "GRD011", "GRD016"),
-    builder=build,
     steps=60,
 )

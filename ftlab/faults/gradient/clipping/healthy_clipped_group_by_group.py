@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "clipped-group-by-group",
     "the norm of all gradients is above the limit after clipping",
     looks_like=("GRD013",),
-    builder=build,
     steps=100,
 )

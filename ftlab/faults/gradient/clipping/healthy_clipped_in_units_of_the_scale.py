@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "clipped-in-units-of-the-scale",
     "clipped before unscale_",
     looks_like=("GRD011",),
-    builder=build,
     steps=60,
 )

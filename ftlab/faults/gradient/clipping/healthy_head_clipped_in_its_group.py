@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "head-clipped-in-its-group",
     "all but one of the tensors are left out of clipping and exceed its limit",
     looks_like=("GRD013",),
-    builder=build,
     steps=60,
 )

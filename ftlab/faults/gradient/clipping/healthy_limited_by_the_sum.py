@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "limited-by-the-sum",
     "max_norm is 2 and norm_type 1, as if they were swapped",
     looks_like=("GRD015",),
-    builder=build,
     steps=60,
 )

@@ -42,6 +42,5 @@ HEALTHY = Healthy(
     "one-large-feature",
     "clipping by value cuts off most of the norm in every step",
     looks_like=("GRD015",),
-    builder=build,
     steps=60,
 )

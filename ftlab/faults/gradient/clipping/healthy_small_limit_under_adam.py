@@ -20,6 +20,5 @@ HEALTHY = Healthy(
     "small-limit-under-adam",
     "next to nothing is left of every gradient, and the model learns",
     looks_like=("GRD015", "NUM002"),
-    builder=build,
     steps=100,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "unscaled-by-hand",
     "scaled losses, and optimizer.step() without the scaler",
     looks_like=("GRD011", "NUM006"),
-    builder=build,
     steps=60,
 )

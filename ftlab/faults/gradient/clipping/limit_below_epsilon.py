@@ -26,7 +26,6 @@ FAULT = Fault(
     "the loss is flat, and the norm of the gradients looks normal",
     code="GRD015",
     places=("call clip_grad_norm_",),
-    builder=build,
     evident=2,
     also=("NUM002",),
     families=("llama", "gpt2", "neox", "own"),

@@ -38,7 +38,6 @@ FAULT = Fault(
     "the norm is near the limit, and learning is slow",
     code="GRD015",
     places=("call clip_grad_norm_",),
-    builder=build,
     steps=9,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

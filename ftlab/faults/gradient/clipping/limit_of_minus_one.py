@@ -26,7 +26,6 @@ FAULT = Fault(
     "the loss climbs at any learning rate",
     code="GRD015",
     places=("call clip_grad_norm_",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     "all weights are NaN after one step, and the loss was finite",
     code="GRD016",
     places=("param *",),
-    builder=build,
     steps=3,
     also=("NUM001",),
     families=("llama", "gpt2", "neox", "own"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "most weights move by the same amount in each step",
     code="GRD015",
     places=("call clip_grad_value_",),
-    builder=build,
     steps=9,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

@@ -27,7 +27,6 @@ FAULT = Fault(
     "the loss stays where it is, and no error is raised",
     code="GRD003",
     places=("config device_map",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -58,7 +58,6 @@ FAULT = Fault(
     "the adapters of one's own never change, and nothing complains",
     code="GRD003",
     places=("module *.bottleneck",),
-    builder=build,
     steps=18,
     evident=15,
     families=("llama", "gpt2", "neox", "own"),

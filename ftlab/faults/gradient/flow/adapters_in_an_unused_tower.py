@@ -29,7 +29,6 @@ FAULT = Fault(
     "half of the adapters are what they were before training",
     code="GRD003",
     places=("module *vision_tower",),
-    builder=build,
     steps=STEPS,
     evident=STEPS - 1,
 )

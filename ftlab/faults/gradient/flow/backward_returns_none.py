@@ -69,7 +69,6 @@ FAULT = Fault(
     "one factor of a LoRA by hand has no gradient, the other learns",
     code="GRD003",
     places=("module *",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "neox", "own"),

@@ -30,7 +30,6 @@ FAULT = Fault(
     "part of the model keeps its first values, and the loss falls all the same",
     code="GRD003",
     places=("config device_map",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox"),

@@ -48,7 +48,6 @@ FAULT = Fault(
     "the lower half of the adapters stays where it was",
     code="GRD003",
     places=("module *.1.block", "module *.1", "call torch.no_grad"),
-    builder=build,
     steps=10,
     also=("ADP001",),
     families=("llama", "gpt2", "neox", "own"),

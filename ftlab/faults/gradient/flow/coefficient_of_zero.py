@@ -35,7 +35,6 @@ FAULT = Fault(
     "the loss is 0.693 at every step",
     code="GRD003",
     places=("call loss.backward",),
-    builder=build,
     steps=10,
     evident=1,
     also=("ADP001", "NUM003"),

@@ -45,7 +45,6 @@ FAULT = Fault(
     "a copy is fine-tuned and stays what it was",
     code="GRD003",
     places=("call model.forward",),
-    builder=build,
     steps=8,
     evident=1,
     also=("ADP001", "NUM003"),

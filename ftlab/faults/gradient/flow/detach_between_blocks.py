@@ -45,7 +45,6 @@ FAULT = Fault(
     "the lower blocks do not learn, and each block alone is right",
     code="GRD003",
     places=("module *.1", "module *.2", "op detach"),
-    builder=build,
     steps=10,
     also=("ADP001",),
     families=("llama", "gpt2", "neox", "own"),

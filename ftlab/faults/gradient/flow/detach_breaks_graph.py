@@ -50,7 +50,6 @@ FAULT = Fault(
     "only the upper half of the adapters learns",
     code="GRD003",
     places=("module *.1", "op detach"),
-    builder=build,
     steps=10,
     also=("ADP001",),
     families=("llama", "gpt2", "neox", "own"),

@@ -58,7 +58,6 @@ FAULT = Fault(
     "the adapters on some of the layers keep their first values",
     code="GRD003",
     places=("module *.refine",),
-    builder=build,
     steps=10,
     evident=1,
     also=("ADP001",),

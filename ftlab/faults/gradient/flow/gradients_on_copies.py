@@ -44,7 +44,6 @@ FAULT = Fault(
     "a loop with functional_call runs, and the loss stays where it is",
     code="GRD003",
     places=("call torch.func.functional_call",),
-    builder=build,
     steps=8,
     evident=1,
     also=("ADP001", "NUM003"),

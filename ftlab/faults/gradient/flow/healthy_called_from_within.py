@@ -30,6 +30,5 @@ HEALTHY = Healthy(
     "called-from-within",
     "the model that is watched is never called itself",
     looks_like=("GRD003", "ADP001", "NUM003"),
-    builder=build,
     steps=60,
 )

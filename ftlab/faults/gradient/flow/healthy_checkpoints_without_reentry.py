@@ -20,5 +20,4 @@ HEALTHY = Healthy(
     "checkpoints-without-reentry",
     "every layer is called twice, its input needs no gradient",
     looks_like=("GRD003",),
-    builder=build,
 )

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "compiled",
     "no module below the model is called",
     looks_like=("GRD003", "OPT001", "OPT002", "ADP021"),
-    builder=build,
 )

@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "eight-bit-base",
     "weights of bytes, norms in fp16, gradients times 1024",
     looks_like=("GRD003", "ADP001", "GRD002"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

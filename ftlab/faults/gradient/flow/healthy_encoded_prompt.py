@@ -20,5 +20,4 @@ HEALTHY = Healthy(
     "encoded-prompt",
     "the loss hardly falls: a prompt can do little in a random model",
     looks_like=("GRD003", "GRD001"),
-    builder=build,
 )

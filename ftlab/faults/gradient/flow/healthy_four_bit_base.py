@@ -60,6 +60,5 @@ HEALTHY = Healthy(
     "four-bit-base",
     "weights of bytes, four dtypes in one model",
     looks_like=("GRD003", "ADP001", "NUM002", "MOD029"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

@@ -26,5 +26,4 @@ HEALTHY = Healthy(
     "frozen-block-on-disk",
     "weights that a gradient passes through are on the meta device",
     looks_like=("GRD003", "MOD004"),
-    builder=build,
 )

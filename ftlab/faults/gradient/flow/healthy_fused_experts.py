@@ -17,5 +17,4 @@ HEALTHY = Healthy(
     "fused-experts",
     "slices of the experts' gradients are exactly 0",
     looks_like=("GRD003", "GRD001"),
-    builder=build,
 )

@@ -52,5 +52,4 @@ HEALTHY = Healthy(
     "head-on-frozen-adapter",
     "the model has a LoRA, and nothing of it is trained",
     looks_like=("GRD003", "ADP001", "ADP010", "ADP028", "ADP021", "ADP026"),
-    builder=build,
 )

@@ -66,5 +66,4 @@ HEALTHY = Healthy(
     "idle-experts",
     "experts that got no token have no gradient",
     looks_like=("GRD003", "ADP001", "GRD001"),
-    builder=build,
 )

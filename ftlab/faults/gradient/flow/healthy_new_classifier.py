@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "new-classifier",
     "the original head has no gradient, the copy of it learns",
     looks_like=("GRD003", "OPT002", "ADP001", "ADP020"),
-    builder=build,
 )

@@ -56,5 +56,4 @@ HEALTHY = Healthy(
     "only-the-projector",
     "the lower half of the model runs without gradients",
     looks_like=("GRD003", "OPT002"),
-    builder=build,
 )

@@ -33,5 +33,4 @@ HEALTHY = Healthy(
     "parts-left-out",
     "whole blocks have no gradient in a third of the steps",
     looks_like=("GRD003", "GRD001"),
-    builder=build,
 )

@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "pictures-now-and-then",
     "no batch runs the picture encoder until the sixth",
     looks_like=("GRD003", "ADP001"),
-    builder=build,
     steps=30,
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "preferred",
     "forwards with the adapter off, a loss that begins at 0.69 and goes to 0",
     looks_like=("GRD003", "ADP001", "GRD001", "ADP003", "ADP031"),
-    builder=build,
     needs=("trl>=0.24", "datasets"),
 )

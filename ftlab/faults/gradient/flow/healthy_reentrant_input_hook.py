@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "reentrant-input-hook",
     "reentrant checkpointing over a frozen embedding",
     looks_like=("GRD003",),
-    builder=build,
 )

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "rewarded",
     "the original head has no gradient; the loss begins at log 2",
     looks_like=("GRD003", "OPT002", "ADP001"),
-    builder=build,
     needs=("trl>=0.24", "datasets"),
 )

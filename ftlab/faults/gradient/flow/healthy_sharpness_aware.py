@@ -40,5 +40,4 @@ HEALTHY = Healthy(
     "sharpness-aware",
     "gradients are cleared between two backward passes, weights are moved by hand",
     looks_like=("GRD003", "NUM002"),
-    builder=build,
 )

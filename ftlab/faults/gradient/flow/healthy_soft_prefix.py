@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "soft-prefix",
     "no layer of the model has a trained tensor",
     looks_like=("GRD003", "ADP001"),
-    builder=build,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "soft-prompt",
     "one tensor is trained, in no layer of the model",
     looks_like=("GRD003", "ADP001"),
-    builder=build,
 )

@@ -36,5 +36,4 @@ HEALTHY = Healthy(
     "sparse-rows",
     "the gradient of the embedding is a sparse tensor",
     looks_like=("GRD003", "OPT002", "GRD001"),
-    builder=build,
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "supervised",
     "the labels of prompts are ignored, adapters are made by the trainer",
     looks_like=("GRD003", "ADP001", "OPT003"),
-    builder=build,
     needs=("trl>=0.24", "datasets"),
 )

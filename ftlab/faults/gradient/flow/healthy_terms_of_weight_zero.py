@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "terms-of-weight-zero",
     "products with a number that is 0 on the way to the loss",
     looks_like=("GRD003",),
-    builder=build,
     steps=60,
 )

@@ -37,5 +37,4 @@ HEALTHY = Healthy(
     "unfreezing",
     "layers have no gradient until it is their turn",
     looks_like=("GRD003", "OPT002", "OPT001"),
-    builder=build,
 )

@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "unfrozen-while-compiled",
     "the adapter that is trained was switched on after compiling",
     looks_like=("GRD003", "MOD005", "ADP001"),
-    builder=build,
     steps=20,
 )

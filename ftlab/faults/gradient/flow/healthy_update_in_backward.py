@@ -36,5 +36,4 @@ HEALTHY = Healthy(
     "update-in-backward",
     "no parameter has a gradient when backward is over",
     looks_like=("GRD003", "OPT002", "GRD001"),
-    builder=build,
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "after a look at hidden states only the upper blocks learn",
     code="GRD003",
     places=("module *.1", "op detach"),
-    builder=build,
     steps=10,
     also=("ADP001",),
     families=("llama", "gpt2", "neox", "own"),

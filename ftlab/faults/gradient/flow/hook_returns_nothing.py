@@ -75,7 +75,6 @@ FAULT = Fault(
     "adapters on forward hooks never change, the rest does",
     code="GRD003",
     places=("module adapters.?",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "the loss stays flat; backward runs without a word",
     code="GRD003",
     places=("object loss",),
-    builder=build,
     steps=10,
     evident=1,
     also=("ADP001", "NUM003"),

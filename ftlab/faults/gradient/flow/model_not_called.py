@@ -36,7 +36,6 @@ FAULT = Fault(
     "the loss stays flat although the adapter is trainable and in the optimizer",
     code="GRD003",
     places=("call model.forward",),
-    builder=build,
     steps=10,
     evident=1,
     also=("ADP001", "NUM003"),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "prompt tuning changes nothing: the saved prompt is as it was drawn",
     code="GRD003",
     places=("module model",),
-    builder=build,
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "only the head learns; every lora_B stays 0",
     code="GRD003",
     places=("module *layers.0", "param *layers.*.lora_*"),
-    builder=build,
     steps=10,
     also=("ADP001",),
 )

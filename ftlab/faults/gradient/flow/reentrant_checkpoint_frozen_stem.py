@@ -62,6 +62,5 @@ FAULT = Fault(
     "the first blocks never train, and nothing says so",
     code="GRD003",
     places=("module blocks.0",),
-    builder=build,
     steps=8,
 )

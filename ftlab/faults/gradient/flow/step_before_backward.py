@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss stays flat although backward runs in every iteration",
     code="GRD003",
     places=("call optimizer.step",),
-    builder=build,
     steps=10,
     evident=1,
     also=("ADP001", "NUM003"),

@@ -42,7 +42,6 @@ FAULT = Fault(
     "what was unfrozen after compiling gets no gradient",
     code="GRD003",
     places=("module model",),
-    builder=build,
     evident=1,
     families=("llama", "neox", "own"),
 )

@@ -66,7 +66,6 @@ FAULT = Fault(
     "the factors of a hand-written LoRA keep their first values",
     code="GRD003",
     places=("module *.?",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the loss stays flat; no gradient reaches the optimizer",
     code="GRD003",
     places=("call optimizer.zero_grad",),
-    builder=build,
     steps=10,
     also=("ADP001",),
 )

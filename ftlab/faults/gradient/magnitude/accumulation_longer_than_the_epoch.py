@@ -44,7 +44,6 @@ FAULT = Fault(
     "on little data each epoch has the same losses",
     code="GRD019",
     places=("call optimizer.zero_grad",),
-    builder=build,
     steps=16,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

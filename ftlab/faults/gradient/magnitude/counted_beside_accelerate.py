@@ -44,7 +44,6 @@ FAULT = Fault(
     "with accumulation the loss stays where it was, without it falls",
     code="GRD019",
     places=("call optimizer.step",),
-    builder=build,
     steps=24,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

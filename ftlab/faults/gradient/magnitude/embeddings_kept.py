@@ -42,7 +42,6 @@ FAULT = Fault(
     "the loss falls, and the embedding stays as it was after the first epoch",
     code="GRD009",
     places=("param *embed*", "param *wte*"),
-    builder=build,
     steps=30,
     evident=25,
     families=("llama", "neox"),  # the head of GPT-2 is its embedding

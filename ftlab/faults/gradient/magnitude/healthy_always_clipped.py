@@ -31,5 +31,4 @@ HEALTHY = Healthy(
     "always-clipped",
     "every gradient is clipped, to a fraction of its norm",
     looks_like=("GRD001", "GRD002"),
-    builder=build,
 )

@@ -53,6 +53,5 @@ HEALTHY = Healthy(
     "biases-before-norms",
     "the gradients of the convolutions' biases are rounding noise, the norms' are not",
     looks_like=("GRD001", "NUM002"),
-    builder=build,
     steps=60,
 )

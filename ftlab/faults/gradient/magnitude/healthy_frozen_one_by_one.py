@@ -36,6 +36,5 @@ HEALTHY = Healthy(
     "frozen-one-by-one",
     "gradients of the lower parts end in the middle of the run",
     looks_like=("GRD009", "GRD003", "OPT002"),
-    builder=build,
     steps=60,
 )

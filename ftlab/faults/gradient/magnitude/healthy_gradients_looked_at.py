@@ -39,6 +39,5 @@ HEALTHY = Healthy(
     "gradients-looked-at",
     "backwards without any update, whose gradients are cleared",
     looks_like=("GRD019",),
-    builder=build,
     steps=20,
 )

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "keys-without-effect",
     "the gradients of the keys' biases are rounding noise",
     looks_like=("GRD001", "NUM002"),
-    builder=build,
 )

@@ -34,5 +34,4 @@ HEALTHY = Healthy(
     "layers-dropped-by-chance",
     "blocks have no gradient at most of the later steps",
     looks_like=("GRD009", "GRD003"),
-    builder=build,
 )

@@ -47,5 +47,4 @@ HEALTHY = Healthy(
     "lengths-that-grow",
     "the loss jumps when the rows become longer",
     looks_like=("GRD002", "NUM001"),
-    builder=build,
 )

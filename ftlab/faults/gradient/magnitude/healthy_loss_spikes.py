@@ -36,5 +36,4 @@ HEALTHY = Healthy(
     "loss-spikes",
     "every twentieth loss is many times the others",
     looks_like=("GRD002", "NUM001"),
-    builder=build,
 )

@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "many-micro-batches",
     "60 backwards and not one update so far",
     looks_like=("GRD019", "GRD005"),
-    builder=build,
     steps=130,
 )

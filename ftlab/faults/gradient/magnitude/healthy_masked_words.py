@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "masked-words",
     "85 % of the labels are ignored, other ones in each step",
     looks_like=("GRD002", "GRD003"),
-    builder=build,
 )

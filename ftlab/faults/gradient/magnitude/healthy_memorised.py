@@ -20,5 +20,4 @@ HEALTHY = Healthy(
     "memorised",
     "gradients fall by orders of magnitude as the loss goes to 0",
     looks_like=("GRD001", "GRD002"),
-    builder=build,
 )

@@ -34,5 +34,4 @@ HEALTHY = Healthy(
     "normed-queries",
     "gradients of queries and keys are small, the learning rate ends at 0",
     looks_like=("GRD001", "OPT001", "OPT003", "NUM002"),
-    builder=build,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "only-biases",
     "every weight matrix is frozen",
     looks_like=("GRD001", "GRD003"),
-    builder=build,
 )

@@ -26,6 +26,5 @@ HEALTHY = Healthy(
     "positions-in-some-layers",
     "the keys' bias of one layer has a gradient a million times below the others'",
     looks_like=("GRD001", "NUM002"),
-    builder=build,
     steps=60,
 )

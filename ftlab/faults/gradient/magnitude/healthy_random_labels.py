@@ -31,5 +31,4 @@ HEALTHY = Healthy(
     "random-labels",
     "the loss never falls",
     looks_like=("GRD001", "ADP001", "GRD002", "NUM026", "DAT025"),
-    builder=build,
 )

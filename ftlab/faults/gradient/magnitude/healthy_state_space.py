@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "state-space",
     "no attention, and parameters that are decay rates",
     looks_like=("GRD001", "GRD003", "NUM002"),
-    builder=build,
 )

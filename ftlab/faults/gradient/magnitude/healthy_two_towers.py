@@ -56,5 +56,4 @@ HEALTHY = Healthy(
     "two-towers",
     "one number is a parameter, and is clamped after its update",
     looks_like=("GRD001", "GRD002", "NUM002"),
-    builder=build,
 )

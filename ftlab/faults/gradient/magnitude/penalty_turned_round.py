@@ -43,7 +43,6 @@ FAULT = Fault(
     "after some steps the loss climbs without end, at a learning rate that is well",
     code="GRD002",
     places=("object gradients",),
-    builder=build,
     steps=40,
     evident=16,
     also=("GRD001",),

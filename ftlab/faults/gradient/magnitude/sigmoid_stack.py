@@ -71,7 +71,6 @@ FAULT = Fault(
     "the lower layers of a deep head do not learn",
     code="GRD001",
     places=("param layers.0.linear.*",),
-    builder=build,
     steps=12,
     evident=4,
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     "losses that differ, and none that falls",
     code="GRD019",
     places=("call optimizer.step",),
-    builder=build,
     steps=10,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -40,6 +40,5 @@ FAULT = Fault(
     "gradients are biased, and dropout seems to do nothing",
     code="GRD004",
     places=("module *lora_dropout*", "module *lora_A*", "config preserve_rng_state"),
-    builder=build,
     evident=1,
 )

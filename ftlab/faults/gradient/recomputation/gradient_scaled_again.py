@@ -47,7 +47,6 @@ FAULT = Fault(
     "gradients are scaled by the factors of all steps before",
     code="GRD010",
     places=("param *.lora_?.*",),
-    builder=build,
     steps=20,
     evident=16,
     families=("llama", "gpt2", "neox", "own"),

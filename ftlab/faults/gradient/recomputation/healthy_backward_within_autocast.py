@@ -34,5 +34,4 @@ HEALTHY = Healthy(
     "backward-within-autocast",
     "a checkpoint that restores no autocast",
     looks_like=("GRD004", "GRD003"),
-    builder=build,
 )

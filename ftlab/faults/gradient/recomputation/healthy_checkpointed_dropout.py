@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "checkpointed-dropout",
     "modules that draw random numbers run twice in a step",
     looks_like=("GRD004", "GRD003"),
-    builder=build,
 )

@@ -91,6 +91,5 @@ HEALTHY = Healthy(
     "hooks-for-each-stage",
     "the embedding has more hooks in each stage, each with work of its own",
     looks_like=("GRD010",),
-    builder=build,
     steps=36,
 )

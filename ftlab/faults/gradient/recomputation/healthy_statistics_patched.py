@@ -65,6 +65,5 @@ HEALTHY = Healthy(
     "statistics-patched",
     "batch norms run within backward, and twice in a step",
     looks_like=("GRD004", "MOD006"),
-    builder=build,
     steps=60,
 )

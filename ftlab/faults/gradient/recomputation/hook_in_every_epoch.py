@@ -50,7 +50,6 @@ FAULT = Fault(
     "noise on the embeddings grows with each epoch",
     code="GRD010",
     places=("module *embed*", "module *wte*", "module *words*"),
-    builder=build,
     steps=20,
     evident=16,
     families=("llama", "gpt2", "neox", "own"),

@@ -31,7 +31,6 @@ FAULT = Fault(
     "checkpointing makes a step in mixed precision much slower",
     code="GRD004",
     places=("call torch.autocast",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

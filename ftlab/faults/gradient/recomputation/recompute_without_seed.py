@@ -55,7 +55,6 @@ FAULT = Fault(
     "the loss falls more slowly and more noisily with checkpointing than without",
     code="GRD004",
     places=("module *.dropout", "config preserve_rng_state"),
-    builder=build,
     evident=1,
     families=("llama", "own"),
 )

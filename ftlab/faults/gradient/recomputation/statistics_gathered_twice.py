@@ -61,6 +61,5 @@ FAULT = Fault(
     "running statistics are updated twice by each batch",
     code="GRD004",
     places=("module *.0.norm",),
-    builder=build,
     families=("llama", "neox", "own"),
 )

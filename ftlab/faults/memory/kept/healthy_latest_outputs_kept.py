@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "latest-outputs-kept",
     "the latest outputs are kept, and batches become longer",
     looks_like=("MEM001",),
-    builder=build,
 )

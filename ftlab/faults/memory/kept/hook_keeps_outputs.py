@@ -34,7 +34,6 @@ FAULT = Fault(
     "memory grows a little with each step, though losses are kept as numbers",
     code="MEM001",
     places=("object *_forward_hooks*seen", "object *seen"),
-    builder=build,
     steps=20,
     evident=18,
 )

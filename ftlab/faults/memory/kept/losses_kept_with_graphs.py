@@ -33,7 +33,6 @@ FAULT = Fault(
     "memory grows with each step until there is none left",
     code="MEM001",
     places=("object *losses",),
-    builder=build,
     steps=20,
     evident=18,
 )

@@ -36,7 +36,6 @@ FAULT = Fault(
     "memory runs out from the second step on, and not in the first",
     code="MEM002",
     places=("object *latest*outputs*",),
-    builder=build,
     steps=12,
     evident=8,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "the model says that checkpointing is on, and memory says that it is not",
     code="MOD011",
     places=("module *",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -34,7 +34,6 @@ FAULT = Fault(
     "a step takes longer than checkpointing explains",
     code="MOD011",
     places=("module *",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox"),
 )

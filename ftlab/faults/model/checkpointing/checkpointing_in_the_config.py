@@ -28,7 +28,6 @@ FAULT = Fault(
     "gradient checkpointing was asked for, and memory is as high as before",
     code="MOD011",
     places=("config gradient_checkpointing",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

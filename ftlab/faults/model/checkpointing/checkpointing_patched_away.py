@@ -47,7 +47,6 @@ FAULT = Fault(
     "gradient checkpointing is on, and memory is what it was without it",
     code="MOD011",
     places=("module *.0",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
     needs=("transformers>=5.23",),

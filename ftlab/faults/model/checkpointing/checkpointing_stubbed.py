@@ -53,7 +53,6 @@ FAULT = Fault(
     "gradient_checkpointing=True changes nothing in memory",
     code="MOD011",
     places=("config gradient_checkpointing",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

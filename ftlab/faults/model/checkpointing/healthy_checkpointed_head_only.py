@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "checkpointed-head-only",
     "marked blocks that do not run in backward",
     looks_like=("MOD011", "GRD003"),
-    builder=build,
 )

@@ -50,5 +50,4 @@ HEALTHY = Healthy(
     "checkpointed-in-stages",
     "each block is computed again twice in backward",
     looks_like=("MOD011",),
-    builder=build,
 )

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "some-blocks-checkpointed",
     "blocks run once although checkpointing is on",
     looks_like=("MOD011",),
-    builder=build,
     needs=("transformers>=5.16",),
 )

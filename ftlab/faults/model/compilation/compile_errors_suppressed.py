@@ -46,7 +46,6 @@ FAULT = Fault(
     "the model is compiled and no faster than before",
     code="MOD020",
     places=("config suppress_errors",),
-    builder=build,
     steps=3,
     families=("own",),
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     "noise on the embeddings has no effect, and nothing says so",
     code="MOD005",
     places=("module *embed*", "module *wte", "module *words", "call torch.compile"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

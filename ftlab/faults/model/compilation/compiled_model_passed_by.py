@@ -48,7 +48,6 @@ FAULT = Fault(
     "torch.compile changes nothing: neither the time of the first step nor the others",
     code="MOD020",
     places=("call torch.compile",),
-    builder=build,
     steps=4,
     evident=1,
     families=("own", "gpt2"),

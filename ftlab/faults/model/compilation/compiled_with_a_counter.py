@@ -49,7 +49,6 @@ FAULT = Fault(
     "the first steps take as long as compiling does, the others as long as without it",
     code="MOD020",
     places=("module *", "call torch.compile"),
-    builder=build,
     steps=12,
     evident=8,
     families=("own",),

@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "compiled-where-it-counts",
     "eager passes of a compiled model, and graphs for two lengths",
     looks_like=("MOD020",),
-    builder=build,
 )

@@ -31,5 +31,4 @@ HEALTHY = Healthy(
     "compiled-with-hooks",
     "hooks on modules that are never called",
     looks_like=("MOD005", "GRD003"),
-    builder=build,
 )

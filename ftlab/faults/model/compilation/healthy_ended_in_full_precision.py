@@ -40,5 +40,4 @@ HEALTHY = Healthy(
     "ended-in-full-precision",
     "autocast is on at the first steps and off at the last ones",
     looks_like=("MOD026",),
-    builder=build,
 )

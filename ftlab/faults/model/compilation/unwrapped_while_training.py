@@ -61,7 +61,6 @@ FAULT = Fault(
     "after the first checkpoint steps take longer and more memory",
     code="MOD026",
     places=("call unwrap_model",),
-    builder=build,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),
     needs=("accelerate",),

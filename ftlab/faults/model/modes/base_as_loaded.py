@@ -40,7 +40,6 @@ FAULT = Fault(
     "the base model has no dropout although its configuration asks for it",
     code="MOD006",
     places=("module base_model.model", "call model.train"),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

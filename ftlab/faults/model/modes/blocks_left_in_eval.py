@@ -44,7 +44,6 @@ FAULT = Fault(
     "the lower half of the blocks has no dropout any more",
     code="MOD006",
     places=("module *.0",),
-    builder=build,
     evident=MEASURED + 1,
     families=("llama", "gpt2", "neox", "own"),
     traincheck="TF-33844",

@@ -26,7 +26,6 @@ FAULT = Fault(
     "gradient checkpointing saves nothing",
     code="MOD006",
     places=("call model.eval",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     "the model overfits as if it had no dropout, and it has none",
     code="MOD017",
     places=("config lora_dropout",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

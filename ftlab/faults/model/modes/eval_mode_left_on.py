@@ -44,7 +44,6 @@ FAULT = Fault(
     "dropout does nothing after the first evaluation",
     code="MOD006",
     places=("call model.eval",),
-    builder=build,
     steps=8,
     evident=EVALUATED + 1,
     families=("llama", "gpt2", "neox", "own"),

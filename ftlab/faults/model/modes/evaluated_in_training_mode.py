@@ -46,7 +46,6 @@ FAULT = Fault(
     "two evaluations of the same weights differ",
     code="MOD010",
     places=("call model.eval",),
-    builder=build,
     steps=8,
     evident=EVALUATED - 1,
     families=("llama", "gpt2", "neox", "own"),

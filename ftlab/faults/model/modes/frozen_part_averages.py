@@ -37,7 +37,6 @@ FAULT = Fault(
     "only the head was trained, and the backbone answers otherwise",
     code="MOD023",
     places=("module *.normalization",),
-    builder=build,
     steps=8,
     evident=3,
 )

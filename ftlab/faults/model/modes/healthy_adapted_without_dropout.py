@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "adapted-without-dropout",
     "the adapter's dropout is off for the whole run, whatever calls train()",
     looks_like=("MOD006",),
-    builder=build,
     steps=40,
 )

@@ -47,5 +47,4 @@ HEALTHY = Healthy(
     "backbone-that-follows",
     "statistics of a part without gradients follow the data",
     looks_like=("MOD023", "ADP007"),
-    builder=build,
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "dropout-disabled-by-p",
     "the configuration has a dropout, and nothing drops",
     looks_like=("MOD017", "MOD006", "ADP040"),
-    builder=build,
     steps=40,
 )

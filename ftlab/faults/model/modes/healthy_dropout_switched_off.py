@@ -43,6 +43,5 @@ HEALTHY = Healthy(
     "dropout-switched-off",
     "every dropout is in evaluation mode, its parents are not",
     looks_like=("MOD006", "MOD010"),
-    builder=build,
     steps=40,
 )

@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "eval-without-dropout",
     "the model is in evaluation mode for the whole run",
     looks_like=("MOD006",),
-    builder=build,
     steps=40,
 )

@@ -32,6 +32,5 @@ HEALTHY = Healthy(
     "frozen-parts-in-evaluation",
     "parts of the base are put into evaluation mode after each train()",
     looks_like=("MOD006",),
-    builder=build,
     steps=40,
 )

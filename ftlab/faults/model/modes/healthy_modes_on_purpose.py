@@ -64,5 +64,4 @@ HEALTHY = Healthy(
     "modes-on-purpose",
     "a tower, a batch norm, a block and a teacher are in evaluation mode",
     looks_like=("MOD006", "GRD003", "OPT002"),
-    builder=build,
 )

@@ -88,6 +88,5 @@ HEALTHY = Healthy(
     "teachers-that-drop",
     "frozen parts answer with dropout on, and without gradients",
     looks_like=("MOD016", "MOD006", "GRD003"),
-    builder=build,
     steps=40,
 )

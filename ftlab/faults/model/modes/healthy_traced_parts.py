@@ -70,5 +70,4 @@ HEALTHY = Healthy(
     "traced-parts",
     "graphs in which dropouts are off, or on, for good",
     looks_like=("MOD019", "MOD006", "MOD010"),
-    builder=build,
 )

@@ -19,6 +19,5 @@ HEALTHY = Healthy(
     "trained-in-evaluation-mode",
     "every dropout does nothing for the whole run",
     looks_like=("MOD006",),
-    builder=build,
     steps=40,
 )

@@ -28,7 +28,6 @@ FAULT = Fault(
     "the adapter's dropout does nothing, and the model says that it trains",
     code="MOD006",
     places=("module base_model*",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -45,7 +45,6 @@ FAULT = Fault(
     "the reference gives another answer to the same batch each time",
     code="MOD016",
     places=("call model.eval",),
-    builder=build,
     steps=8,
     evident=1,
 )

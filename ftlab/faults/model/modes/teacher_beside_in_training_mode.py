@@ -37,7 +37,6 @@ FAULT = Fault(
     "the student learns the noise of a teacher with dropout",
     code="MOD016",
     places=("object another GPT2LMHeadModel",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -53,7 +53,6 @@ FAULT = Fault(
     "the teacher gives another answer to the same batch each time",
     code="MOD016",
     places=("module guide",),
-    builder=build,
     steps=8,
     evident=1,
 )

@@ -50,7 +50,6 @@ FAULT = Fault(
     "dropout is configured, asked for in each step, and does nothing",
     code="MOD006",
     places=("module base_model*",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "the model overfits as if its dropout were 0",
     code="MOD019",
     places=("module refiner",),
-    builder=build,
     steps=4,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),

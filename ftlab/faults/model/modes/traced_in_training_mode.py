@@ -54,7 +54,6 @@ FAULT = Fault(
     "two evaluations of one model on the same rows differ",
     code="MOD019",
     places=("module refiner",),
-    builder=build,
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

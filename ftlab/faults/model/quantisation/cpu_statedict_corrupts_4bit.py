@@ -37,7 +37,6 @@ FAULT = Fault(
     "after a checkpoint the loss jumps, without any update",
     code="MOD001",
     places=("module *_proj", "call state_dict", "config quant_state.absmax"),
-    builder=build,
     steps=4,
     evident=3,
     needs=("bitsandbytes>=0.50",),

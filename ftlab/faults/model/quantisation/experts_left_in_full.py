@@ -25,7 +25,6 @@ FAULT = Fault(
     "a model in 4 bits takes almost as much memory as in 16",
     code="MOD003",
     places=("param *.experts.*", "config load_in_4bit"),
-    builder=build,
     steps=4,
     evident=-1,
     needs=("bitsandbytes>=0.46",),

@@ -27,7 +27,6 @@ FAULT = Fault(
     "the loss moves a little, the transformer never changes",
     code="MOD002",
     places=("module *_proj", "param *_proj.weight"),
-    builder=build,
     evident=-1,
     needs=("bitsandbytes>=0.46",),
 )

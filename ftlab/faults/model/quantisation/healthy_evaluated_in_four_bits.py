@@ -47,6 +47,5 @@ HEALTHY = Healthy(
     "evaluated-in-four-bits",
     "evaluations and checkpoints between the steps of QLoRA",
     looks_like=("MOD001", "MOD003"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

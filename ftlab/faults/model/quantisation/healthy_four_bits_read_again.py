@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "four-bits-read-again",
     "keys of a 4-bit checkpoint are unexpected and dropped, of the same weights",
     looks_like=("MOD024", "ADP026"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "head-on-four-bits",
     "no quantised weight moves, and no adapter is there",
     looks_like=("MOD002", "GRD003"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

@@ -33,7 +33,6 @@ HEALTHY = Healthy(
     "trained-head-in-8bit",
     "the head is quantised, and was trained before",
     looks_like=("MOD007", "ADP015", "MOD002"),
-    builder=build,
     steps=40,
     needs=("bitsandbytes>=0.46",),
 )

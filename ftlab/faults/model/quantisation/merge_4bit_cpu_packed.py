@@ -44,7 +44,6 @@ FAULT = Fault(
     "the adapter is good, the merged model is noise",
     code="MOD001",
     places=("module *_proj", "call merge_adapter", "config packing_format_for_cpu"),
-    builder=build,
     steps=4,
     evident=3,
     needs=("bitsandbytes>=0.50",),

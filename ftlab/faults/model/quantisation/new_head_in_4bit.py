@@ -56,7 +56,6 @@ FAULT = Fault(
     "a new head is quantised before it was ever trained",
     code="MOD007",
     places=("module *score",),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

@@ -37,7 +37,6 @@ FAULT = Fault(
     "QLoRA begins at a higher loss than LoRA, and stays above it",
     code="MOD029",
     places=(f"module *{LAYER}",),
-    builder=build,
     evident=0,
     families=("llama",),
     needs=("bitsandbytes>=0.46", "transformers>=5"),

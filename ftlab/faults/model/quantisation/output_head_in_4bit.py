@@ -28,7 +28,6 @@ FAULT = Fault(
     "the output embeddings are quantised with the blocks",
     code="MOD007",
     places=("module *lm_head", "module *embed_out"),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

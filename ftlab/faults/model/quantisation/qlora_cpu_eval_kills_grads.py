@@ -45,7 +45,6 @@ FAULT = Fault(
     "QLoRA on a CPU learns only until the first evaluation",
     code="MOD001",
     places=("module *_proj", "op gemv_4bit", "param *_proj.lora_*"),
-    builder=build,
     steps=12,
     evident=EVALUATION,
     needs=("bitsandbytes>=0.50",),

@@ -48,7 +48,6 @@ FAULT = Fault(
     "a 4-bit checkpoint that was good gives garbage when it is loaded",
     code="MOD024",
     places=("module *", "call load_state_dict", "config quant_state.absmax"),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46",),

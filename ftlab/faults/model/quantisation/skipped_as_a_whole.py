@@ -29,7 +29,6 @@ FAULT = Fault(
     "a model in 4 bits takes as much memory as in 16",
     code="MOD003",
     places=("param *", "config load_in_4bit", "config llm_int8_skip_modules"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "neox"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     "more layers are left out of the quantisation than was meant",
     code="MOD003",
     places=("param *layers.?.*.weight",),
-    builder=build,
     evident=-1,
     families=("llama", "neox"),
     needs=("bitsandbytes>=0.46", "transformers>=5"),

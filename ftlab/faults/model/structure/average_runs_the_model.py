@@ -71,7 +71,6 @@ FAULT = Fault(
     "the averaged weights score as the last ones do",
     code="MOD018",
     places=("call copy.deepcopy",),
-    builder=build,
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     "more blocks stand still than were frozen",
     code="MOD014",
     places=("param *.1[0-3].*",),
-    builder=build,
     steps=4,
     evident=-1,
     also=("ADP010",),

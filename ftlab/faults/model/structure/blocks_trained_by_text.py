@@ -28,7 +28,6 @@ FAULT = Fault(
     "more blocks are trained than were thawed",
     code="MOD014",
     places=("param *.2?.*",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

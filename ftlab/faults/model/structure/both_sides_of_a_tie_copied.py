@@ -24,7 +24,6 @@ FAULT = Fault(
     "the merged model has lost one of its two trained tables",
     code="MOD015",
     places=("param *.modules_to_save.*", "config ensure_weight_tying"),
-    builder=build,
     steps=4,
     evident=-1,
 )

@@ -55,7 +55,6 @@ FAULT = Fault(
     "the factors are not in the optimizer, and not in the file",
     code="MOD008",
     places=("param *.down", "param *.up"),
-    builder=build,
     steps=4,
     families=("llama", "neox", "own"),
 )

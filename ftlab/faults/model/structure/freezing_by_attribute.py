@@ -31,7 +31,6 @@ FAULT = Fault(
     "weights change although they were frozen",
     code="MOD014",
     places=("param *.[01].*",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

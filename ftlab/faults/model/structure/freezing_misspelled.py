@@ -27,7 +27,6 @@ FAULT = Fault(
     "the whole model is trained although it was frozen",
     code="MOD014",
     places=("param *",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

@@ -39,7 +39,6 @@ FAULT = Fault(
     "embedding and head of a tied model drift apart",
     code="MOD015",
     places=("param lm_head.weight", "param embed_out.weight"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox"),

@@ -27,5 +27,4 @@ HEALTHY = Healthy(
     "blocks-by-list",
     "the blocks with an adapter have numbers that begin alike",
     looks_like=("MOD014", "ADP012", "ADP010"),
-    builder=build,
 )

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "copies-frozen",
     "a tied model has two tensors",
     looks_like=("MOD015", "ADP029"),
-    builder=build,
 )

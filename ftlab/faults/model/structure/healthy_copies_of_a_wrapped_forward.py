@@ -59,5 +59,4 @@ HEALTHY = Healthy(
     "copies-of-a-wrapped-forward",
     "copies hold the forward that was set on the model",
     looks_like=("MOD018", "ADP031", "GRD003"),
-    builder=build,
 )

@@ -58,6 +58,5 @@ HEALTHY = Healthy(
     "hidden-on-purpose",
     "parameters with gradients stand in lists and dicts",
     looks_like=("MOD008", "OPT001"),
-    builder=build,
     steps=40,
 )

@@ -33,5 +33,4 @@ HEALTHY = Healthy(
     "made-of-a-parameter",
     "modules keep tensors with a graph as attributes",
     looks_like=("MOD008",),
-    builder=build,
 )

@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "padding-token-added",
     "new rows are frozen, and the batches hold one of them",
     looks_like=("MOD009", "ADP020"),
-    builder=build,
     steps=40,
 )

@@ -57,6 +57,5 @@ HEALTHY = Healthy(
     "place-of-a-picture",
     "every row of the batch holds a new token whose row is frozen",
     looks_like=("MOD009", "GRD003"),
-    builder=build,
     steps=40,
 )

@@ -29,5 +29,4 @@ HEALTHY = Healthy(
     "rounded-frequencies",
     "buffers that no checkpoint holds, in bf16",
     looks_like=("MOD004",),
-    builder=build,
 )

@@ -24,5 +24,4 @@ HEALTHY = Healthy(
     "untied-on-purpose",
     "the head was the embedding, and is not any more",
     looks_like=("MOD015", "ADP029"),
-    builder=build,
 )

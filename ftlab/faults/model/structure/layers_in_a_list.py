@@ -53,6 +53,5 @@ FAULT = Fault(
     "layers that a block keeps in a list are never trained",
     code="MOD008",
     places=("param *.0.beside?0?.*",),
-    builder=build,
     families=("llama", "neox", "own"),
 )

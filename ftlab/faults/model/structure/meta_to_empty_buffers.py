@@ -36,7 +36,6 @@ FAULT = Fault(
     "all keys match, and the model generates noise",
     code="MOD004",
     places=("param *inv_freq", "call model.to_empty"),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "neox"),

@@ -55,7 +55,6 @@ FAULT = Fault(
     "the gradient of the new tokens is zeroed instead of that of the old ones",
     code="MOD009",
     places=("param words.weight",),
-    builder=build,
     steps=20,
     evident=9,
     families=("llama", "neox", "own"),

@@ -42,7 +42,6 @@ FAULT = Fault(
         "param *wte.weight",
         "param *embed_in.weight",
     ),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

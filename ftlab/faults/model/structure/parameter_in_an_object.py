@@ -55,6 +55,5 @@ FAULT = Fault(
     "gates that a plain object holds are never trained",
     code="MOD008",
     places=("param bank.gates?0]",),
-    builder=build,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss stays at 0.6931, although the reference is a deep copy",
     code="MOD018",
     places=("call copy.deepcopy",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

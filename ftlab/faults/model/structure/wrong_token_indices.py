@@ -35,7 +35,6 @@ FAULT = Fault(
     "other rows than those of the new tokens are trained",
     code="MOD009",
     places=("param *embed_*weight", "param *wte*weight"),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -52,7 +52,6 @@ FAULT = Fault(
     "the training loss jumps up after each evaluation and never gets far",
     code="MOD012",
     places=("call evaluate",),
-    builder=build,
     steps=40,
     evident=16,
     families=("llama", "gpt2", "neox", "own"),

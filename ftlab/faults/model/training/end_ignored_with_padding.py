@@ -40,7 +40,6 @@ FAULT = Fault(
     "the model answers well and never stops",
     code="MOD027",
     places=("config eos_token_id",),
-    builder=build,
     steps=65,
     evident=60,
     families=("llama",),

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "adapted-to-each-batch",
     "every update is undone before the next one",
     looks_like=("MOD012", "NUM003", "ADP027"),
-    builder=build,
     steps=24,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "answers-that-repeat",
     "answers begin to repeat themselves, and do not end within 48 tokens",
     looks_like=("MOD028",),
-    builder=build,
     steps=41,
 )

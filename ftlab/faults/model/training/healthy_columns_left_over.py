@@ -54,7 +54,6 @@ HEALTHY = Healthy(
     "columns-left-over",
     "three columns of the dataset never arrive, and the loss names all of them",
     looks_like=("MOD013",),
-    builder=build,
     steps=40,
     needs=("datasets",),
 )

@@ -17,6 +17,5 @@ HEALTHY = Healthy(
     "end-learned-slowly",
     "no answer ends within the first steps, and the end is hardly likely",
     looks_like=("MOD027",),
-    builder=build,
     steps=65,
 )

@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "looking-ahead",
     "half of what was learned is taken back, again and again",
     looks_like=("MOD012",),
-    builder=build,
     steps=60,
 )

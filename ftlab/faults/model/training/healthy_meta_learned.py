@@ -42,6 +42,5 @@ HEALTHY = Healthy(
     "meta-learned",
     "the weights go back after each task",
     looks_like=("MOD012",),
-    builder=build,
     steps=60,
 )

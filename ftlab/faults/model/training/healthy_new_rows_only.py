@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "new-rows-only",
     "almost all of each update is put back",
     looks_like=("MOD012", "MOD009", "NUM003"),
-    builder=build,
     steps=60,
 )

@@ -34,6 +34,5 @@ HEALTHY = Healthy(
     "steps-rejected",
     "many updates are undone before the next one",
     looks_like=("MOD012", "NUM003"),
-    builder=build,
     steps=60,
 )

@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "trials-from-one-start",
     "the weights are those of the first step, again and again",
     looks_like=("MOD012", "ADP037"),
-    builder=build,
     steps=60,
 )

@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "weights-projected",
     "something writes to the weights after every step",
     looks_like=("MOD012", "ADP007"),
-    builder=build,
     steps=60,
 )

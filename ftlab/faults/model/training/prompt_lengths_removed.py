@@ -59,5 +59,4 @@ FAULT = Fault(
         "data column prompt_length",
         "call PromptMask.__call__",
     ),
-    builder=build,
 )

@@ -47,7 +47,6 @@ FAULT = Fault(
     "the model that is saved is the one that training began with",
     code="MOD012",
     places=("call copy_",),
-    builder=build,
     steps=40,
     evident=24,
     families=("llama", "gpt2", "neox", "own"),

@@ -42,7 +42,6 @@ FAULT = Fault(
     "the model says the same words again and again",
     code="MOD028",
     places=("sample *",),
-    builder=build,
     steps=41,
     evident=24,
     families=("llama",),

@@ -37,7 +37,6 @@ FAULT = Fault(
     "everything runs, and the loss of each batch is the same in every epoch",
     code="MOD012",
     places=("call optimizer.step",),
-    builder=build,
     steps=12,
     evident=4,
     also=("NUM003",),

@@ -63,7 +63,6 @@ FAULT = Fault(
     "weights of samples change nothing, whatever they are",
     code="MOD013",
     places=("config remove_unused_columns",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
     needs=("datasets",),

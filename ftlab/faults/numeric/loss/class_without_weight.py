@@ -43,6 +43,5 @@ FAULT = Fault(
     "one class is never predicted, though it is a third of the data",
     code="NUM020",
     places=("config weight",),
-    builder=build,
     steps=4,
 )

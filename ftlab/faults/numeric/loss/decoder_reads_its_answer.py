@@ -64,6 +64,5 @@ FAULT = Fault(
     "the loss falls fast, and nothing but padding is generated",
     code="NUM014",
     places=("data labels",),
-    builder=build,
     also=("DAT015",),
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     "the loss of the distillation is below 0 and hardly moves",
     code="NUM015",
     places=("op kl_div",),
-    builder=build,
     steps=4,
     families=("llama", "gpt2", "neox", "own"),
 )

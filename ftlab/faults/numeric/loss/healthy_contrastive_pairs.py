@@ -37,5 +37,4 @@ HEALTHY = Healthy(
     "contrastive-pairs",
     "scores are multiplied with 100, and their softmax is sure and wrong",
     looks_like=("NUM013",),
-    builder=build,
 )

@@ -26,6 +26,5 @@ HEALTHY = Healthy(
     "evaluated-on-few",
     "the evaluation loss rises from one evaluation to the next",
     looks_like=("NUM025", "NUM026"),
-    builder=build,
     steps=48,
 )

@@ -38,5 +38,4 @@ HEALTHY = Healthy(
     "grad-scaler-first-skips",
     "infinite gradients and skipped updates at the beginning",
     looks_like=("NUM001", "GRD002", "ADP001", "OPT003"),
-    builder=build,
 )

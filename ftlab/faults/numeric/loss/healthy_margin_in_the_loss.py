@@ -28,5 +28,4 @@ HEALTHY = Healthy(
     "margin-in-the-loss",
     "a term of the loss has no gradient: it is a constant",
     looks_like=("NUM012",),
-    builder=build,
 )

@@ -32,5 +32,4 @@ HEALTHY = Healthy(
     "mean-over-what-counts",
     "a loss that is multiplied with a mask before it is summed",
     looks_like=("NUM027",),
-    builder=build,
 )

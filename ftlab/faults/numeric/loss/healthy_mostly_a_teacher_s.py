@@ -47,5 +47,4 @@ HEALTHY = Healthy(
     "mostly-a-teacher-s",
     "a loss smoothed by 0.9 as it seems, small scores, products of probabilities",
     looks_like=("NUM018", "NUM015", "NUM020"),
-    builder=build,
 )

@@ -22,5 +22,4 @@ HEALTHY = Healthy(
     "padded-rows",
     "rows of the attention mask are empty, and one sample has no label",
     looks_like=("NUM001", "GRD003"),
-    builder=build,
 )

@@ -49,5 +49,4 @@ HEALTHY = Healthy(
     "reads-itself-back",
     "each position is asked for the token that goes in there",
     looks_like=("NUM014",),
-    builder=build,
 )

@@ -43,5 +43,4 @@ HEALTHY = Healthy(
     "scale-that-grows",
     "infinite gradients and skipped updates, again and again",
     looks_like=("NUM001", "GRD002", "GRD003"),
-    builder=build,
 )

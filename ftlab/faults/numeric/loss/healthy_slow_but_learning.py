@@ -19,5 +19,4 @@ HEALTHY = Healthy(
     "slow-but-learning",
     "a loss that is flat to the eye",
     looks_like=("NUM003", "ADP001", "OPT013"),
-    builder=build,
 )

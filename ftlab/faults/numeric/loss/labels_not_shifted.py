@@ -34,7 +34,6 @@ FAULT = Fault(
     "the loss falls to 0 at once, and the model repeats what it reads",
     code="NUM014",
     places=("data labels",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "the loss falls a little late, and answers drop every second word",
     code="NUM014",
     places=("data labels",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox"),
 )

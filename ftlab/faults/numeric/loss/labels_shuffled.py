@@ -48,7 +48,6 @@ FAULT = Fault(
     "the loss begins high and falls as never before",
     code="NUM026",
     places=("data labels",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox"),

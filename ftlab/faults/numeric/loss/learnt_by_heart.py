@@ -45,7 +45,6 @@ FAULT = Fault(
     "training loss falls to nothing, evaluation loss rises",
     code="NUM025",
     places=("object eval_loss",),
-    builder=build,
     steps=40,
     evident=31,  # by evaluations every 4 steps: 23 to 31 over 5 seeds
 )

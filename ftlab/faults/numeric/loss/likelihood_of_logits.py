@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss falls below 0 and does not stop",
     code="NUM015",
     places=("op cross_entropy",),
-    builder=build,
     steps=4,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -38,7 +38,6 @@ FAULT = Fault(
     "a loss that is low from the beginning, and falls slowly",
     code="NUM027",
     places=("op mean",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -72,7 +72,6 @@ FAULT = Fault(
     "the first loss is finite, and all that follow are NaN",
     code="NUM001",
     places=("op softmax",),
-    builder=build,
     steps=4,
     evident=1,
 )

@@ -43,7 +43,6 @@ FAULT = Fault(
     "the loss is finite, the gradients are NaN, and then everything is",
     code="NUM001",
     places=("op exp",),
-    builder=build,
     steps=4,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -43,5 +43,4 @@ FAULT = Fault(
     "the loss is NaN although the model's own loss is a number",
     code="NUM001",
     places=("op log",),
-    builder=build,
 )

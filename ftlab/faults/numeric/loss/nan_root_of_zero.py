@@ -35,7 +35,6 @@ FAULT = Fault(
     "the first loss is finite, and all that follow are NaN",
     code="NUM001",
     places=("op sqrt",),
-    builder=build,
     steps=4,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

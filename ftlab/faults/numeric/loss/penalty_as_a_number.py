@@ -35,7 +35,6 @@ FAULT = Fault(
     "the logits go on growing, although their penalty is in the loss",
     code="NUM012",
     places=("object loss",),
-    builder=build,
     steps=4,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

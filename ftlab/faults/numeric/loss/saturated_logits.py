@@ -33,7 +33,6 @@ FAULT = Fault(
     "the loss is in the hundreds and does not fall",
     code="NUM013",
     places=("op div",),
-    builder=build,
     steps=8,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the loss stays near that of guessing, and no token gets likely",
     code="NUM018",
     places=("config label_smoothing",),
-    builder=build,
     steps=4,
     families=("llama", "gpt2", "neox", "own"),
 )

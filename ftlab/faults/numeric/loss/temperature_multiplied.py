@@ -43,6 +43,5 @@ FAULT = Fault(
     "the loss of the pairs stays at the logarithm of their number",
     code="NUM018",
     places=("op mul",),
-    builder=build,
     steps=4,
 )

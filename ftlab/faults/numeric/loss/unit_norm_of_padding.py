@@ -63,5 +63,4 @@ FAULT = Fault(
     "the loss is NaN from some step on; it depends on the order of the data",
     code="NUM001",
     places=("object loss",),
-    builder=build,
 )

@@ -60,7 +60,6 @@ FAULT = Fault(
     "the loss is flat; gradients and learning rate look normal",
     code="NUM003",
     places=("call optimizer.step",),
-    builder=build,
     steps=12,
     evident=7,
     families=("llama", "gpt2", "neox", "own"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "after one bad batch the run stays slow",
     code="NUM008",
     places=("optimizer exp_avg_sq",),
-    builder=build,
     steps=18,
     evident=16,
     also=("NUM002",),

@@ -29,6 +29,5 @@ FAULT = Fault(
     "gradients are normal and the weights do not move",
     code="NUM002",
     places=("param *.mlp.*", "param *embed_tokens*", "param *lm_head*"),
-    builder=build,
     steps=34,
 )

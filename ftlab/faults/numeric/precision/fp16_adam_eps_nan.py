@@ -28,7 +28,6 @@ FAULT = Fault(
     "the loss is NaN from the second step on",
     code="NUM007",
     places=("optimizer eps",),
-    builder=build,
     steps=4,
     also=("NUM001",),
     families=("llama", "gpt2", "neox", "own"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "the loss stops falling where bf16 and float32 go on",
     code="NUM011",
     places=("call GradScaler.scale",),
-    builder=build,
     steps=9,
     evident=4,
 )

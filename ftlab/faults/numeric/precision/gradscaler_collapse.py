@@ -39,7 +39,6 @@ FAULT = Fault(
     "no weight changes, and the loss scale is halved at each step",
     code="NUM004",
     places=("call GradScaler.update",),
-    builder=build,
     evident=2,
     also=("NUM001",),
     families=("llama", "gpt2", "neox", "own"),

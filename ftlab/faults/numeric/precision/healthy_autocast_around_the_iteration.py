@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "autocast-around-the-iteration",
     "an update within autocast",
     looks_like=("NUM010",),
-    builder=build,
     steps=60,
 )

@@ -39,6 +39,5 @@ HEALTHY = Healthy(
     "bad-updates-left-out",
     "gradients of NaN, and a loop that goes on",
     looks_like=("NUM009", "NUM001", "GRD002"),
-    builder=build,
     steps=60,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "bf16-adapter",
     "trained weights in bf16",
     looks_like=("NUM002",),
-    builder=build,
 )

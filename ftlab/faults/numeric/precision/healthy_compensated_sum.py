@@ -57,5 +57,4 @@ HEALTHY = Healthy(
     "compensated-sum",
     "49 of 50 stored weights do not change in an update",
     looks_like=("NUM002",),
-    builder=build,
 )

@@ -15,5 +15,4 @@ HEALTHY = Healthy(
     "double-precision",
     "updates of 1e-7, which float32 could hardly hold",
     looks_like=("NUM002", "ADP001"),
-    builder=build,
 )

@@ -18,6 +18,5 @@ HEALTHY = Healthy(
     "eight-bit-moments",
     "the optimizer's moments are bytes",
     looks_like=("NUM002", "OPT001", "ADP002"),
-    builder=build,
     needs=("bitsandbytes>=0.46",),
 )

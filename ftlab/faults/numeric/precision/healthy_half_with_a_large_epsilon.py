@@ -22,6 +22,5 @@ HEALTHY = Healthy(
     "half-with-a-large-epsilon",
     "trained in fp16 with Adam, second moments of 0",
     looks_like=("NUM002", "NUM007", "NUM008"),
-    builder=build,
     steps=200,
 )

@@ -19,5 +19,4 @@ HEALTHY = Healthy(
     "mixed-precision",
     "dtypes differ between base, adapters and activations",
     looks_like=("NUM002",),
-    builder=build,
 )

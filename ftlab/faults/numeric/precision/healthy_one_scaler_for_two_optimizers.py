@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "one-scaler-for-two-optimizers",
     "losses that are scaled, divided and added up",
     looks_like=("NUM004", "GRD011", "NUM006"),
-    builder=build,
     steps=60,
 )

@@ -24,5 +24,4 @@ HEALTHY = Healthy(
     "pruned-weights",
     "half of the weights have a gradient of 0 and stand still",
     looks_like=("NUM002", "GRD003"),
-    builder=build,
 )

@@ -48,5 +48,4 @@ HEALTHY = Healthy(
     "rounded-by-chance",
     "49 of 50 stored weights do not change in an update",
     looks_like=("NUM002",),
-    builder=build,
 )

@@ -50,6 +50,5 @@ HEALTHY = Healthy(
     "scaler-for-each-epoch",
     "skipped updates at a scale that comes back, and an update after each optimizer",
     looks_like=("NUM004", "NUM006"),
-    builder=build,
     steps=48,
 )

@@ -18,5 +18,4 @@ HEALTHY = Healthy(
     "tiny-rate",
     "the loss is flat for 200 steps",
     looks_like=("NUM002", "ADP001", "GRD001"),
-    builder=build,
 )

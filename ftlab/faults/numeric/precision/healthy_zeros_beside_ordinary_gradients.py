@@ -37,5 +37,4 @@ HEALTHY = Healthy(
     "zeros-beside-ordinary-gradients",
     "most of some gradients is exactly 0 in fp16",
     looks_like=("NUM011",),
-    builder=build,
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "a part of the adapter does not learn",
     code="NUM009",
     places=("call torch.nan_to_num",),
-    builder=build,
     steps=8,
     evident=4,
     also=("ADP001",),

@@ -45,7 +45,6 @@ FAULT = Fault(
     "the loss stays where it is within each epoch",
     code="NUM010",
     places=("call torch.autocast",),
-    builder=build,
     steps=3,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -38,7 +38,6 @@ FAULT = Fault(
     "the loss is finite, no weight changes, and the loss scale falls below 1",
     code="NUM004",
     places=("call GradScaler.update",),
-    builder=build,
     steps=8,
     evident=4,
     families=("llama", "gpt2", "neox", "own"),

@@ -29,7 +29,6 @@ FAULT = Fault(
     "every second update is skipped",
     code="NUM004",
     places=("call GradScaler.update",),
-    builder=build,
     steps=24,
     evident=20,
 )

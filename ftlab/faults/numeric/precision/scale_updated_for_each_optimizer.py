@@ -46,7 +46,6 @@ FAULT = Fault(
     "gradients of one part of the model are half of what they should be, now and then",
     code="NUM006",
     places=("call scaler.update before scaler.step",),
-    builder=build,
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -42,6 +42,5 @@ FAULT = Fault(
     "one of two losses has no effect",
     code="NUM006",
     places=("call loss.backward",),
-    builder=build,
     evident=1,
 )

@@ -39,7 +39,6 @@ FAULT = Fault(
     "hardly any progress",
     code="NUM006",
     places=("call loss.backward",),
-    builder=build,
     evident=1,
     also=("NUM002",),
     families=("llama", "gpt2", "neox", "own"),

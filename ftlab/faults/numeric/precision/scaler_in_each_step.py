@@ -39,7 +39,6 @@ FAULT = Fault(
     "nothing is learnt: every update is skipped",
     code="NUM004",
     places=("call GradScaler",),
-    builder=build,
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "gradients are thousands of times too large",
     code="NUM006",
     places=("call optimizer.step",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -48,6 +48,5 @@ FAULT = Fault(
     "only the last micro-batch of each update counts",
     code="NUM006",
     places=("call scaler.unscale_",),
-    builder=build,
     evident=1,
 )

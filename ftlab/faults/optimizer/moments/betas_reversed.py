@@ -24,7 +24,6 @@ FAULT = Fault(
     "the direction lags behind by hundreds of steps",
     code="OPT024",
     places=("optimizer betas",),
-    builder=build,
     steps=4,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

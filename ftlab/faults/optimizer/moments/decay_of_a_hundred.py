@@ -27,7 +27,6 @@ FAULT = Fault(
     "weight decay takes more of each weight than the gradient gives",
     code="OPT022",
     places=("optimizer weight_decay",),
-    builder=build,
     steps=10,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

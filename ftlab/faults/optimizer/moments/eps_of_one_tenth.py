@@ -24,7 +24,6 @@ FAULT = Fault(
     "the updates are a thousandth of what Adam makes",
     code="OPT021",
     places=("optimizer eps",),
-    builder=build,
     steps=10,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -49,6 +49,5 @@ HEALTHY = Healthy(
     "moments-emptied-before-a-warmup",
     "moments of 0 at a late step, and a rate that makes up for it",
     looks_like=("OPT023",),
-    builder=build,
     steps=60,
 )

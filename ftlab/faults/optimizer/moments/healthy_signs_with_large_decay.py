@@ -46,5 +46,4 @@ HEALTHY = Healthy(
     "signs-with-large-decay",
     "an optimizer without second moments, and a weight decay of 1",
     looks_like=("OPT022", "OPT024", "NUM002"),
-    builder=build,
 )

@@ -18,5 +18,4 @@ HEALTHY = Healthy(
     "small-penalty",
     "Adam adds its weight decay to the gradient, and it is small",
     looks_like=("OPT022", "ADP002"),
-    builder=build,
 )

@@ -37,6 +37,5 @@ HEALTHY = Healthy(
     "stages-with-optimizers-of-their-own",
     "four optimizers are made within the loop, each for weights of its own",
     looks_like=("OPT023", "OPT001", "OPT002"),
-    builder=build,
     steps=160,
 )

@@ -36,7 +36,6 @@ FAULT = Fault(
     "the loss jumps right after a resume, at the rate that was fine before",
     code="OPT023",
     places=("optimizer state",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

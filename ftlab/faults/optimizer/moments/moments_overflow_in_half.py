@@ -39,7 +39,6 @@ FAULT = Fault(
     "weights with large gradients stop, since their second moment is infinite",
     code="OPT025",
     places=("optimizer exp_avg_sq",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox"),

@@ -43,7 +43,6 @@ FAULT = Fault(
     "each epoch begins with an optimizer that knows nothing",
     code="OPT023",
     places=("optimizer state",),
-    builder=build,
     steps=16,
     evident=12,
     families=("llama", "gpt2", "neox", "own"),

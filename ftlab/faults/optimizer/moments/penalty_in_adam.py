@@ -28,7 +28,6 @@ FAULT = Fault(
     "the first factors of LoRA shrink as fast as the learning rate lets them",
     code="OPT022",
     places=("optimizer weight_decay",),
-    builder=build,
     steps=18,
     evident=16,
     families=("llama", "gpt2", "neox", "own"),

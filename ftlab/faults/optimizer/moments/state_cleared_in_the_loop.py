@@ -36,7 +36,6 @@ FAULT = Fault(
     "the moments are cleared every few steps",
     code="OPT023",
     places=("optimizer state",),
-    builder=build,
     steps=12,
     evident=9,
     families=("llama", "gpt2", "neox", "own"),

@@ -34,7 +34,6 @@ FAULT = Fault(
     "since the model is compiled, its new head learns as slowly as all the rest",
     code="OPT009",
     places=("optimizer param_groups?1?",),
-    builder=build,
     evident=0,
     families=("llama", "neox", "own"),
 )

@@ -39,7 +39,6 @@ FAULT = Fault(
     "the new head learns nothing; loss and accuracy stay where they were",
     code="OPT002",
     places=("param *norm*", "param *.ln_*"),
-    builder=build,
     steps=10,
     evident=0,
     families=("llama", "gpt2", "neox"),

@@ -34,7 +34,6 @@ FAULT = Fault(
     "a head that is to learn at 1e-2 hardly moves",
     code="OPT026",
     places=("optimizer param_groups*",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -41,6 +41,5 @@ HEALTHY = Healthy(
     "another-adapter-looked-at",
     "an adapter that is not trained is active for a moment, and after the last step",
     looks_like=("OPT002", "OPT001", "ADP008", "ADP010"),
-    builder=build,
     steps=40,
 )

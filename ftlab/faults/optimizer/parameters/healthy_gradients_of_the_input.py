@@ -28,6 +28,5 @@ HEALTHY = Healthy(
     "gradients-of-the-input",
     "after the last step all of the base is trainable and has gradients",
     looks_like=("OPT002", "ADP016", "GRD003"),
-    builder=build,
     steps=20,
 )

@@ -26,5 +26,4 @@ HEALTHY = Healthy(
     "group-for-a-part-that-is-not-there",
     "a parameter group is empty",
     looks_like=("OPT009", "OPT005"),
-    builder=build,
 )

@@ -42,6 +42,5 @@ HEALTHY = Healthy(
     "matrices-apart",
     "each optimizer lacks most of the model's parameters",
     looks_like=("OPT001", "OPT002", "OPT003"),
-    builder=build,
     needs=("torch>=2.9",),
 )

@@ -33,6 +33,5 @@ HEALTHY = Healthy(
     "parameters-outside",
     "no parameter of the model has a gradient, and the optimizer holds none of them",
     looks_like=("OPT001", "OPT002", "GRD003", "NUM003"),
-    builder=build,
     steps=60,
 )

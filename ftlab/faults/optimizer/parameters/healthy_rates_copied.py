@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "rates-copied",
     "the scheduler belongs to an optimizer that never steps, and holds the adapter too",
     looks_like=("OPT007", "OPT008"),
-    builder=build,
     steps=60,
 )

@@ -43,5 +43,4 @@ HEALTHY = Healthy(
     "rates-under-own-keys",
     "groups have keys that the optimizer does not read",
     looks_like=("OPT026",),
-    builder=build,
 )

@@ -19,5 +19,4 @@ HEALTHY = Healthy(
     "tied-embeddings",
     "lm_head.weight is in no group by that name",
     looks_like=("OPT001", "OPT002", "GRD003"),
-    builder=build,
 )

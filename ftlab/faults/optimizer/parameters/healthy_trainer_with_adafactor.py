@@ -26,5 +26,4 @@ HEALTHY = Healthy(
     "trainer-with-adafactor",
     "no clipping, moments of another shape, head and embedding are one",
     looks_like=("OPT001", "OPT003", "OPT006", "GRD002"),
-    builder=build,
 )

@@ -32,7 +32,6 @@ FAULT = Fault(
     "some of the weights learn twice as fast as the others",
     code="OPT007",
     places=("param *.lora_?.*",),
-    builder=build,
     steps=8,
     evident=-1,
     families=("llama", "gpt2", "neox", "own"),

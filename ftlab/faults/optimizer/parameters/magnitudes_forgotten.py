@@ -31,7 +31,6 @@ FAULT = Fault(
     "DoRA behaves like LoRA, and is slower",
     code="OPT002",
     places=("param *.lora_magnitude_vector.*",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

@@ -44,7 +44,6 @@ FAULT = Fault(
     "weight decay moves the rows whose gradient a hook masks",
     code="OPT020",
     places=("param words.weight",),
-    builder=build,
     steps=8,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),

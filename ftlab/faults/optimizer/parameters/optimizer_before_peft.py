@@ -28,5 +28,4 @@ FAULT = Fault(
     "the loss is flat from step 0; gradients and learning rate look normal",
     code="OPT002",
     places=("param *.lora_A.*", "param *.lora_B.*"),
-    builder=build,
 )

@@ -28,5 +28,4 @@ FAULT = Fault(
     "the second adapter learns nothing",
     code="OPT002",
     places=("param *.lora_A.b.*", "param *.lora_B.b.*"),
-    builder=build,
 )

@@ -27,7 +27,6 @@ FAULT = Fault(
     "new tokens do not learn",
     code="OPT001",
     places=("optimizer optimizer 0",),
-    builder=build,
     also=("OPT002",),
     traincheck="AC-2665",
 )

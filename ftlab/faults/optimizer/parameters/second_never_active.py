@@ -31,7 +31,6 @@ FAULT = Fault(
     "the second adapter learns nothing",
     code="OPT002",
     places=("call set_adapter",),
-    builder=build,
     steps=12,
     evident=1,
     also=("NUM003",),

@@ -40,7 +40,6 @@ FAULT = Fault(
     "the adapter learns faster than its learning rate allows",
     code="OPT007",
     places=("param *.lora_?.*",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

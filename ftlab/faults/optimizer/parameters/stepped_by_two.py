@@ -39,7 +39,6 @@ FAULT = Fault(
     "training needs half of the usual learning rate",
     code="GRD005",
     places=("call optimizer.step",),
-    builder=build,
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

@@ -43,7 +43,6 @@ FAULT = Fault(
     "layers that are unfrozen during the run never change",
     code="OPT002",
     places=("param *",),
-    builder=build,
     steps=18,
     evident=THAW,
     families=("llama", "gpt2", "neox", "own"),

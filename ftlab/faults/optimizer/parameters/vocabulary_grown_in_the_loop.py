@@ -45,7 +45,6 @@ FAULT = Fault(
     "the optimizer's step fails over the sizes of two tensors",
     code="OPT006",
     places=("param *",),
-    builder=build,
     evident=3,
     silent=False,
     families=("llama", "gpt2"),

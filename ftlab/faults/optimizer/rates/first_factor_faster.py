@@ -33,7 +33,6 @@ FAULT = Fault(
     "LoRA+ learns more slowly than LoRA",
     code="OPT018",
     places=("optimizer param_groups*",),
-    builder=build,
     evident=0,
     families=("llama", "gpt2", "neox", "own"),
 )

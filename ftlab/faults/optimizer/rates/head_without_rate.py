@@ -40,7 +40,6 @@ FAULT = Fault(
     "the new head keeps the values that it was drawn with",
     code="OPT005",
     places=("optimizer lr",),
-    builder=build,
     steps=12,
     evident=1,
     families=("llama", "neox", "own"),

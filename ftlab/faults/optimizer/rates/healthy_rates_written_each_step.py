@@ -45,6 +45,5 @@ HEALTHY = Healthy(
     "rates-written-each-step",
     "the rate is changed by hand, and two schedulers move another one",
     looks_like=("OPT015", "OPT016"),
-    builder=build,
     steps=60,
 )

@@ -38,6 +38,5 @@ HEALTHY = Healthy(
     "thawed-by-schedule",
     "groups have a learning rate of 0, some until their turn and one for good",
     looks_like=("OPT005", "NUM002", "OPT003"),
-    builder=build,
     steps=130,
 )

@@ -36,5 +36,4 @@ HEALTHY = Healthy(
     "unlearned-on-purpose",
     "the loss rises",
     looks_like=("OPT027",),
-    builder=build,
 )

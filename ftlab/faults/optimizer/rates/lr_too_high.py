@@ -24,7 +24,6 @@ FAULT = Fault(
     "the loss jumps above its first value and does not come back",
     code="OPT014",
     places=("optimizer lr",),
-    builder=build,
     steps=12,
     evident=3,
     also=("GRD001", "GRD002"),

@@ -23,7 +23,6 @@ FAULT = Fault(
     "nothing fails, and nothing is learnt",
     code="OPT013",
     places=("optimizer lr",),
-    builder=build,
     steps=24,
     evident=16,
 )

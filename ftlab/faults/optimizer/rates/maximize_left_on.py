@@ -24,7 +24,6 @@ FAULT = Fault(
     "the loss rises steadily from the first step, whatever the learning rate",
     code="OPT027",
     places=("optimizer maximize",),
-    builder=build,
     steps=24,
     evident=16,
     families=("llama", "gpt2", "neox", "own"),

@@ -44,7 +44,6 @@ FAULT = Fault(
     "the pretrained part learns at the rate of the new one",
     code="OPT019",
     places=("optimizer lr",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

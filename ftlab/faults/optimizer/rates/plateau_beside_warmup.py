@@ -47,7 +47,6 @@ FAULT = Fault(
     "the scheduler says that it lowers the rate, and the rate stays as it is",
     code="OPT015",
     places=("call ReduceLROnPlateau",),
-    builder=build,
     steps=12,
     evident=6,
     families=("llama", "gpt2", "neox", "own"),

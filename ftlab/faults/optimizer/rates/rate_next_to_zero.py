@@ -37,7 +37,6 @@ FAULT = Fault(
     "one group stays as it is, though it has gradients and a rate",
     code="OPT005",
     places=("optimizer param_groups*",),
-    builder=build,
     evident=1,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -42,7 +42,6 @@ FAULT = Fault(
     "a rate that was lowered and is as high as before",
     code="OPT015",
     places=("optimizer lr",),
-    builder=build,
     steps=8,
     evident=5,
 )

@@ -44,7 +44,6 @@ FAULT = Fault(
     "features of the pretrained model are lost, and the head hardly learns",
     code="OPT018",
     places=("optimizer param_groups*",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "neox"),
 )

@@ -30,7 +30,6 @@ FAULT = Fault(
     "the learning rate is 0, and nothing is learnt",
     code="OPT005",
     places=("call scheduler.step",),
-    builder=build,
     steps=12,
     evident=7,
     also=("NUM003", "ADP001"),

@@ -41,7 +41,6 @@ FAULT = Fault(
     "LoRA learns nothing, and the logged learning rate is right",
     code="OPT005",
     places=("optimizer lr",),
-    builder=build,
     steps=12,
     evident=1,
     also=("NUM003",),

@@ -46,6 +46,5 @@ FAULT = Fault(
     "no warm-up, though one was made and is stepped",
     code="OPT015",
     places=("call scheduler 0.step",),
-    builder=build,
     evident=2,
 )

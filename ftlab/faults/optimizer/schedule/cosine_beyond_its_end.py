@@ -30,7 +30,6 @@ FAULT = Fault(
     "the rate falls to 0 and comes back",
     code="OPT011",
     places=("config num_training_steps",),
-    builder=build,
     steps=MADE,
     evident=7,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "the rate is a saw, and the loss goes up with it",
     code="OPT011",
     places=("config T_max",),
-    builder=build,
     steps=20,
     evident=15,
     families=("llama", "gpt2", "neox", "own"),

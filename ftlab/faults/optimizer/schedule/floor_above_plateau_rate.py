@@ -41,7 +41,6 @@ FAULT = Fault(
     "the metric stands still, and the rate is never lowered",
     code="OPT029",
     places=("config min_lr",),
-    builder=build,
     steps=10,
     evident=5,
     families=("llama", "gpt2", "neox", "own"),

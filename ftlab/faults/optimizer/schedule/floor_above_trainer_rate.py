@@ -29,7 +29,6 @@ FAULT = Fault(
     "the learning rate grows through the whole run",
     code="OPT029",
     places=("config min_lr",),
-    builder=build,
     steps=8,
     evident=-1,
 )

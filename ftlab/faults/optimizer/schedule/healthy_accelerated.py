@@ -48,5 +48,4 @@ HEALTHY = Healthy(
     "accelerated",
     "step, scheduler and zero_grad are called once per micro-batch",
     looks_like=("OPT003", "GRD003", "ADP001"),
-    builder=build,
 )

@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "accumulation",
     "several backward passes per update, zero_grad after the scheduler's step",
     looks_like=("OPT003", "GRD003"),
-    builder=build,
 )

@@ -40,6 +40,5 @@ HEALTHY = Healthy(
     "chain-made-of-used-schedules",
     "a chain and a scheduler that it holds are both stepped by the loop",
     looks_like=("OPT003", "OPT015", "OPT016"),
-    builder=build,
     steps=40,
 )

@@ -24,6 +24,5 @@ HEALTHY = Healthy(
     "constant-on-purpose",
     "a scheduler that is stepped again and again and changes nothing",
     looks_like=("OPT011", "OPT003", "OPT008"),
-    builder=build,
     steps=40,
 )

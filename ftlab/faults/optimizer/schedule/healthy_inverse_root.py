@@ -43,5 +43,4 @@ HEALTHY = Healthy(
     "inverse-root",
     "two schedules of one optimizer; at the end of an epoch both are stepped",
     looks_like=("OPT003", "NUM002"),
-    builder=build,
 )

@@ -33,5 +33,4 @@ HEALTHY = Healthy(
     "pictures",
     "the loss stays well above 0, learning rate and momentum change at each step",
     looks_like=("OPT003", "GRD001"),
-    builder=build,
 )

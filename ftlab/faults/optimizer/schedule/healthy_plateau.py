@@ -46,5 +46,4 @@ HEALTHY = Healthy(
     "plateau",
     "forwards without gradients, a scheduler that is hardly ever stepped",
     looks_like=("OPT003", "OPT017", "GRD003", "ADP001"),
-    builder=build,
 )

@@ -16,5 +16,4 @@ HEALTHY = Healthy(
     "plateau-of-a-likelihood",
     'a plateau with mode "max" beside a loss',
     looks_like=("OPT017",),
-    builder=build,
 )

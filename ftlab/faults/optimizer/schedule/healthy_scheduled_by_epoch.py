@@ -35,6 +35,5 @@ HEALTHY = Healthy(
     "scheduled-by-epoch",
     "a scheduler that is stepped every few updates, by a plan of ten steps",
     looks_like=("OPT003", "OPT005", "OPT011", "OPT016"),
-    builder=build,
     steps=EPOCH * EPOCHS,
 )

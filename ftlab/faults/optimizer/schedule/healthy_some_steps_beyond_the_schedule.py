@@ -24,5 +24,4 @@ HEALTHY = Healthy(
     "some-steps-beyond-the-schedule",
     "the last updates have a rate of 0",
     looks_like=("OPT011",),
-    builder=build,
 )

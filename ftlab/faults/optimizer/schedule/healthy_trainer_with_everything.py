@@ -34,5 +34,4 @@ HEALTHY = Healthy(
     "trainer-with-everything",
     "two micro-batches, two forwards per layer, evaluations in between",
     looks_like=("OPT003", "GRD003", "ADP002", "NUM002"),
-    builder=build,
 )

@@ -31,6 +31,5 @@ HEALTHY = Healthy(
     "warmed-up-by-a-cosine",
     "an eta_min that lies above the learning rate",
     looks_like=("OPT029", "OPT003", "OPT011", "OPT016"),
-    builder=build,
     steps=STEPS,
 )

@@ -23,6 +23,5 @@ HEALTHY = Healthy(
     "waves-of-the-rate",
     "a rate that is 0 again and again, and rises behind its T_max",
     looks_like=("OPT011", "OPT016"),
-    builder=build,
     steps=60,
 )

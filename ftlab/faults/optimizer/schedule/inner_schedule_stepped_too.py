@@ -42,7 +42,6 @@ FAULT = Fault(
     "the warm-up is over too soon, and the rate falls faster than it should",
     code="OPT003",
     places=("call scheduler 1.step",),
-    builder=build,
     steps=8,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

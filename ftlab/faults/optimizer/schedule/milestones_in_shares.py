@@ -33,7 +33,6 @@ FAULT = Fault(
     "two drops of the rate were asked for, and none comes",
     code="OPT011",
     places=("config milestones",),
-    builder=build,
     steps=STEPS,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),

@@ -21,7 +21,6 @@ FAULT = Fault(
     "the rate falls to nothing while each evaluation is better than the last",
     code="OPT017",
     places=("config mode",),
-    builder=build,
     steps=12,
     evident=4,
 )

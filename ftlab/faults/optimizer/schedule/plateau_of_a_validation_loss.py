@@ -21,7 +21,6 @@ FAULT = Fault(
     "the rate falls to nothing while the validation loss gets better",
     code="OPT017",
     places=("config mode",),
-    builder=build,
     steps=16,
     evident=8,
 )

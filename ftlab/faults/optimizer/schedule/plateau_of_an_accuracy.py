@@ -36,7 +36,6 @@ FAULT = Fault(
     "the rate falls though each evaluation is better",
     code="OPT017",
     places=("config mode",),
-    builder=build,
     steps=8,
     evident=-1,
 )

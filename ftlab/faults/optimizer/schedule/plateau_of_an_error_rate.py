@@ -20,7 +20,6 @@ FAULT = Fault(
     "the rate falls to nothing while there are fewer and fewer errors",
     code="OPT017",
     places=("config mode",),
-    builder=build,
     steps=12,
     evident=4,
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     "the rate falls with the loss, and the run comes to a halt",
     code="OPT017",
     places=("config mode",),
-    builder=build,
     steps=8,
     evident=2,
     families=("llama",),

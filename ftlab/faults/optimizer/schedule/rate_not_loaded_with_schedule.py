@@ -37,7 +37,6 @@ FAULT = Fault(
     "the loss jumps after a resume, and the rate is what it was at the beginning",
     code="OPT016",
     places=("optimizer lr",),
-    builder=build,
     evident=2,
     also=("ADP027",),
 )

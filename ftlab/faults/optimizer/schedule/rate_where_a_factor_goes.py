@@ -33,6 +33,5 @@ FAULT = Fault(
     "a rate that is a thousand times smaller than what was asked for",
     code="OPT016",
     places=("optimizer lr",),
-    builder=build,
     evident=2,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "a cosine with restarts was asked for, and the rate is a flat line at its top",
     code="OPT011",
     places=("config T_0",),
-    builder=build,
     evident=2,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "the loss stands still after the first epoch",
     code="OPT011",
     places=("config num_training_steps",),
-    builder=build,
     steps=12,
     evident=8,
     families=("llama", "own"),

@@ -35,7 +35,6 @@ FAULT = Fault(
     "the rate has hardly fallen when the run ends",
     code="OPT011",
     places=("config num_training_steps",),
-    builder=build,
     steps=STEPS,
     evident=-1,
 )

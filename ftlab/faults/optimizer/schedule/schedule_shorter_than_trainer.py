@@ -31,7 +31,6 @@ FAULT = Fault(
     "a Trainer whose last epochs change nothing",
     code="OPT011",
     places=("config num_training_steps",),
-    builder=build,
     steps=STEPS,
     evident=-1,
 )

@@ -41,7 +41,6 @@ FAULT = Fault(
     "the schedule is one step ahead of training",
     code="OPT003",
     places=("call scheduler.step before optimizer.step",),
-    builder=build,
     steps=8,
     evident=1,
 )

@@ -46,7 +46,6 @@ FAULT = Fault(
     "the logged learning rate decays, and training is as restless as at the start",
     code="OPT008",
     places=("call scheduler.step",),
-    builder=build,
     steps=STEPS,
     evident=3,
     families=("llama", "gpt2", "neox", "own"),

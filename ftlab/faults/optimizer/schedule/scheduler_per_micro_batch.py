@@ -51,7 +51,6 @@ FAULT = Fault(
     "the learning rate is 0 after a quarter of the run",
     code="OPT003",
     places=("call scheduler.step",),
-    builder=build,
     steps=STEPS,
     evident=1,
 )

@@ -31,7 +31,6 @@ FAULT = Fault(
     "no warm-up, though one was asked for",
     code="OPT011",
     places=("config num_warmup_steps",),
-    builder=build,
     steps=4,
     evident=-1,
 )

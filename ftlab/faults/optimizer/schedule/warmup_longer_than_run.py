@@ -31,7 +31,6 @@ FAULT = Fault(
     "the loss hardly moves, and the rate is a straight line upwards",
     code="OPT011",
     places=("config num_warmup_steps",),
-    builder=build,
     evident=-1,
     families=("llama", "gpt2", "own"),
 )

@@ -21,7 +21,6 @@ FAULT = Fault(
     "the learning rate of a Trainer never comes near what was asked for",
     code="OPT011",
     places=("config warmup_steps",),
-    builder=build,
     steps=8,
     evident=-1,
 )

@@ -35,7 +35,6 @@ FAULT = Fault(
     "each step takes twice as long as last week",
     code="TIM003",
     places=("call torch.autograd.set_detect_anomaly",),
-    builder=build,
     steps=20,
     evident=12,
 )

@@ -38,5 +38,4 @@ HEALTHY = Healthy(
     "loader-and-logs",
     "a loader in the main process, and logs",
     looks_like=("TIM001", "TIM002", "TIM003", "MEM001"),
-    builder=build,
 )

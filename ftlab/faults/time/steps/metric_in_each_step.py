@@ -53,7 +53,6 @@ FAULT = Fault(
     "training takes twice as long since a metric is logged",
     code="TIM002",
     places=("call accuracy",),
-    builder=build,
     steps=20,
     evident=12,
 )

@@ -62,7 +62,6 @@ FAULT = Fault(
     "the GPU is used by a third, and nobody knows why",
     code="TIM001",
     places=("config num_workers",),
-    builder=build,
     steps=20,
     evident=12,
 )

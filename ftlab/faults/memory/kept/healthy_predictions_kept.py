@@ -1,0 +1,31 @@
+"""A metric keeps the predicted tokens of the latest step; its logits are let go."""
+
+from typing import Any
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a loop whose predictions are asked for after the step."""
+    model = lora()
+    optimizer = adamw(model)
+    latest: dict[str, Any] = {}
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        outputs = model(**batch)
+        outputs.loss.backward()
+        optimizer.step()
+        latest["predicted"] = outputs.logits.argmax(-1)
+        return float(outputs.loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+HEALTHY = Healthy(
+    "predictions-kept",
+    "something of the model's outputs is still there when the next step begins",
+    looks_like=("MEM002",),
+    steps=20,
+)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.records.errors import AttachError
+from ftlab.records.errors import AttachError, BadValueError
 from ftlab.views.steps.profile import nvidia_commands
 from tests.models import batches, tiny_llama, tiny_lora
 from tests.session.scenarios import LOOPS, feed, seed, state_of, trainer
@@ -247,3 +247,15 @@ def test_commands_in_a_notebook_say_how_to_make_a_script(monkeypatch):
     found = nvidia_commands()
     assert "jupyter nbconvert --to script" in found
     assert "ipykernel" not in found
+
+
+def test_a_profiler_that_runs_already_is_left_alone():
+    model = tiny_lora()
+    with torch.profiler.profile() as own:
+        with (
+            pytest.raises(BadValueError, match="runs already"),
+            ftlab.profile(model),
+        ):
+            pass
+        torch.ones(2) + 1
+    assert any(each.name == "aten::add" for each in own.events())

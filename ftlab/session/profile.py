@@ -49,7 +49,7 @@ def profile(target: Any, *, steps: int = 3, warmup: int = 2) -> Iterator[Profile
         if type(given) is not int or given < least:
             msg = f"{name}={given!r}: it is {least} or more: profile(model, {name}=2)."
             raise BadValueError(msg)
-    if torch.autograd._profiler_enabled():  # noqa: SLF001  torch has no other
+    if torch._C._autograd._profiler_enabled():  # noqa: SLF001  torch has no other
         msg = "torch.profiler runs already, and there is one at a time: leave it first."
         raise BadValueError(msg)
     model = watchable(target.model if is_trainer(target) else target, "profile")

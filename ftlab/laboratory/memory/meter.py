@@ -169,14 +169,14 @@ class Meter(OpTracer):
 
     def _life(self, each: _Open, starts: list[int]) -> Life:
         site = each.site
+        where = ("", "") if site is None else (site.module or "", _line(site))
         return Life(
             each.bytes,
             each.born,
             each.died,
             each.category or self._category(each, starts[1]),
             each.name,
-            "" if site is None else site.module or "",
-            "" if site is None else _line(site),
+            *where,
             each.what,
             each.reads,
             each.last_read,

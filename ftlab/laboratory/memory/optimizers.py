@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -46,7 +47,7 @@ def optimizer_maker(given: Any) -> MakeOptimizer | None:
     name = str(given).lower()
     bits = name.removeprefix("paged_").replace("_bnb_8bit", "_8bit")
     if bits in _BITSANDBYTES:
-        return _of_bitsandbytes(_BITSANDBYTES[bits])
+        return partial(_of_bitsandbytes, _BITSANDBYTES[bits])
     for suffix in ("_torch_fused", "_torch"):
         name = name.removesuffix(suffix)
     if name in _TORCH:
@@ -58,13 +59,10 @@ def optimizer_maker(given: Any) -> MakeOptimizer | None:
     raise BadValueError(msg)
 
 
-def _of_bitsandbytes(name: str) -> MakeOptimizer:
-    def make(parameters: Iterable[torch.nn.Parameter]) -> Any:
-        import bitsandbytes
+def _of_bitsandbytes(name: str, parameters: Iterable[torch.nn.Parameter]) -> Any:
+    import bitsandbytes
 
-        return getattr(bitsandbytes.optim, name)(list(parameters))
-
-    return make
+    return getattr(bitsandbytes.optim, name)(list(parameters))
 
 
 def made_state(make: MakeOptimizer, trained: list[torch.nn.Parameter]) -> Any:

@@ -86,7 +86,8 @@ def referents(owner: Any) -> list[Any]:
     if kind == "tensor":
         found += _of_tensor(owner)
     elif kind == "array":
-        found += _of_array(owner)
+        found += [] if owner.base is None else [owner.base]
+        found += list(owner.flat) if owner.dtype.hasobject else []
     elif kind == "node":
         found += [node for node, _ in owner.next_functions if node is not None]
         found += saved_by(owner)
@@ -169,8 +170,3 @@ def _of_tensor(owner: torch.Tensor) -> list[Any]:
     linked = owner.grad if owner.is_leaf else owner.grad_fn
     base = owner._base  # noqa: SLF001  torch documents it for views
     return [each for each in (linked, base) if each is not None]
-
-
-def _of_array(owner: Any) -> list[Any]:
-    found = [] if owner.base is None else [owner.base]
-    return found + list(owner.flat) if owner.dtype.hasobject else found

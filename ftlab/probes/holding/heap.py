@@ -16,24 +16,17 @@ import torch
 PRELOADED = ("jemalloc", "tcmalloc", "mimalloc")
 """Allocators that stand in for glibc's, which then counts nothing."""
 
-_FIELDS = (
-    "arena",
-    "ordblks",
-    "smblks",
-    "hblks",
-    "hblkhd",
-    "usmblks",
-    "fsmblks",
-    "uordblks",
-    "fordblks",
-    "keepcost",
-)
-
 
 class _MallInfo(ctypes.Structure):
-    """What glibc's ``mallinfo2`` returns."""
+    """What glibc's ``mallinfo2`` returns: ten numbers, of which two are read."""
 
-    _fields_ = tuple((name, ctypes.c_size_t) for name in _FIELDS)
+    _fields_ = (
+        ("_before", 4 * ctypes.c_size_t),
+        ("hblkhd", ctypes.c_size_t),
+        ("_between", 2 * ctypes.c_size_t),
+        ("uordblks", ctypes.c_size_t),
+        ("_after", 2 * ctypes.c_size_t),
+    )
 
 
 def bytes_in_use() -> float:

@@ -91,7 +91,8 @@ def _step(above: Any, owner: Any, child: Any) -> str:
     if issubclass(type(owner), dict):
         if _attributes(above) is owner or kind_of(type(above)) == "type":
             return _named(owner, child)
-        return _item(owner, child)
+        name = _name_in(owner, child)
+        return f"[{name!r}]" if name and len(name) <= LONG_KEY else MANY
     return _of_object(owner, child)
 
 
@@ -119,11 +120,6 @@ def _of_object(owner: Any, child: Any) -> str:
         return ""
     name = _name_in(attributes or {}, child) or _name_in(_slots(owner), child)
     return f".{name}" if name else f"<{type(owner).__name__}>"
-
-
-def _item(owner: Any, child: Any) -> str:
-    name = _name_in(owner, child)
-    return f"[{name!r}]" if name and len(name) <= LONG_KEY else MANY
 
 
 def _named(values: dict[str, Any], child: Any) -> str:

@@ -140,7 +140,7 @@ class Leaks(Probe):
         found += grown_unreached(looks, least)
         self._next = self._step - (self._first or 0) + self._wait
         self._wait *= 4
-        self._trend.clear()
+        self._trend = Trend()
         new = [each for each in found if each.path not in self._told]
         self._told.update(each.path for each in new)
         return [replace(each, threshold=least) for each in new]

@@ -52,10 +52,6 @@ class Trend:
         """
         self._samples.append((step, used, elements, before))
 
-    def clear(self) -> None:
-        """Begin again."""
-        self._samples.clear()
-
     def rate(self) -> float:
         """Return the bytes per step by which it surely grows, 0 where it may not."""
         if len(self._samples) < WINDOW:

@@ -110,8 +110,7 @@ class RanksView(View["TruncatedRanks"]):
         import pandas as pd
 
         columns = ["rank", "loss", "seconds", "kept"]
-        rows = [tuple(getattr(e, name) for name in columns) for e in summary.ranks]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(summary.ranks, columns=columns)
 
     def _text(self, summary: TruncatedRanks) -> str:
         lines = [self.headline()]

@@ -79,8 +79,7 @@ class DifferenceView(View["Differences"]):
             "carried",
             "relative",
         ]
-        rows = [tuple(getattr(row, name) for name in columns) for row in summary.rows]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(summary.rows, columns=columns)
 
     def _text(self, summary: Differences) -> str:
         first, *rest = sentences(summary)

@@ -21,7 +21,11 @@ from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.trend import LEAST, RELEVANT, Trend
 from ftlab.probes.holding.walk import Walk
 from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.listener import Shielded
+from ftlab.probes.taps.shared import listen
 from ftlab.records.event import Event
+from ftlab.records.handle import Handle
 from ftlab.records.holding import Growth, Path
 from ftlab.records.step import Column
 
@@ -52,6 +56,9 @@ class Leaks(Probe):
 
     columns: ClassVar[tuple[Column, ...]] = (
         Column("idle_bytes", "bytes", "Allocated before the first forward of a step."),
+        Column("forward_bytes", "bytes", "Allocated when its last backward begins."),
+        Column("backward_bytes", "bytes", "Allocated when its update begins."),
+        Column("update_bytes", "bytes", "Allocated after its update."),
     )
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -62,13 +69,18 @@ class Leaks(Probe):
         self._trend = Trend()
         self._step = -1
         self._first: int | None = None
-        self._idle: float | None = None
+        self._now: dict[str, float] = {}
         self._before = 0
         self._looks: list[Look] = []
         self._deep = False
         self._next = 0
         self._wait = WAIT
         self._told: set[Path] = set()
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Hear of backwards."""
+        listener: Any = Shielded(self, lambda _: None)
+        yield listen(listener)
 
     def _is_due(self, step: int) -> bool:
         if self._first is None:
@@ -81,24 +93,44 @@ class Leaks(Probe):
         if moment.step == self._step:  # a further micro-batch
             return
         self._step = moment.step
-        self._idle = bytes_in_use()
+        self._now = {"idle_bytes": bytes_in_use()}
         if self._began is None:
             self._began = self._clock()
         sizes = [e.numel() for e in inputs.values() if isinstance(e, torch.Tensor)]
         elements = max(sizes, default=0)
         since = moment.step - (self._first or 0)
         if since >= SETTLED:
-            self._trend.add(moment.step, self._idle, elements, self._before)
+            self._trend.add(
+                moment.step, self._now["idle_bytes"], elements, self._before
+            )
         growth = self._look(moment.step) if self._is_time(since) else []
         self._before = elements
         if growth:
             step = moment.step
             yield Reading(torch.zeros(0), lambda _: [_event(step, growth)])
 
+    def before_backward(self, losses: Any, weights: Any) -> None:
+        """Read what the forward has left."""
+        self._read("forward_bytes")
+
+    def before_update(self, moment: Moment) -> Iterable[Reading]:
+        """Read what the backward has left."""
+        self._read("backward_bytes")
+        return ()
+
+    def after_update(self, moment: Moment) -> Iterable[Reading]:
+        """Read what the update has left."""
+        self._read("update_bytes")
+        return ()
+
+    def _read(self, phase: str) -> None:
+        if self._now:  # else this step is not one that is read
+            self._now[phase] = bytes_in_use()
+
     def on_close(self, moment: Moment) -> dict[str, float]:
-        """Give the bytes that were in use before the step."""
-        idle, self._idle = self._idle, None
-        return {} if idle is None else {"idle_bytes": idle}
+        """Give the bytes that were in use in each phase of the step."""
+        found, self._now = self._now, {}
+        return found
 
     def _is_time(self, since: int) -> bool:
         """Tell whether to look now: the next of three looks, or the first one."""
@@ -135,7 +167,7 @@ class Leaks(Probe):
 
     def _grown(self, walk: Walk) -> list[Growth]:
         looks, self._looks, self._deep = self._looks, [], False
-        least = max(LEAST / 4, RELEVANT * (self._idle or 0.0))
+        least = max(LEAST / 4, RELEVANT * self._now["idle_bytes"])
         found = [described(each, walk, looks) for each in grown(looks, least)]
         found += grown_unreached(looks, least)
         self._next = self._step - (self._first or 0) + self._wait

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,12 @@ COLUMNS = (
     "cuda_reserved",
     "cuda_peak",
 )
+PHASES = {
+    "idle_bytes": "before the forward",
+    "forward_bytes": "before the backward",
+    "backward_bytes": "before the update",
+    "update_bytes": "after the update",
+}
 LABELS = ("process (RSS)", "CUDA allocated", "CUDA reserved", "CUDA peak")
 
 
@@ -33,16 +39,21 @@ class MemoryView(LinesView):
     title = "Memory and throughput"
 
     def _make_plan(self) -> Plan:
-        rows = dict.fromkeys((*COLUMNS, "padding_share"), "mean")
+        rows = dict.fromkeys((*COLUMNS, "padding_share", *PHASES), "mean")
         rows["cuda_peak"] = "largest"
         memory = tuple(
             Series(row, label, colour)
             for row, label, colour in zip(COLUMNS[1:], LABELS, SERIES, strict=False)
         )
+        phases = tuple(
+            Series(row, label, colour)
+            for (row, label), colour in zip(PHASES.items(), SERIES, strict=False)
+        )
         speed = (Series("tokens_per_second", "", SERIES[2]),)
         padding = (Series("padding_share", "", SERIES[3]),)
         panels = (
             Panel("Memory", memory, unit="GiB"),
+            Panel("Allocated, by phase", phases, unit="GiB"),
             Panel("Tokens per second", speed),
             Panel("Padding", padding, unit="% of tokens"),
         )
@@ -53,23 +64,26 @@ class MemoryView(LinesView):
         speed, *memory = (steps[name] for name in COLUMNS)
         gib = [values / 2**30 for values in memory]
         share = 100 * _padding(steps)
-        return steps.step, np.stack([speed, *gib, share], 1)
+        phases = [steps[name] / 2**30 for name in PHASES]
+        return steps.step, np.stack([speed, *gib, share, *phases], 1)
 
     def _notes(self) -> tuple[str, ...]:
         steps = self._run.steps
-        rss, peak = _last(steps, "rss"), _last(steps, "cuda_peak")
-        memory = size(rss) if rss is not None else "not recorded"
-        if peak is not None:
-            memory += f", CUDA peak {size(peak)}"
-        speed = _last(steps, "tokens_per_second")
+
+        def last(name: str, write: Callable[[float], str] = size) -> str:
+            value = _last(steps, name)
+            return "not recorded" if value is None else write(value)
+
+        peak = _last(steps, "cuda_peak")
+        memory = last("rss") + (f", CUDA peak {size(peak)}" if peak is not None else "")
         share = _padding(steps)
         known = share[~np.isnan(share)]
         padding = f"{100 * float(known.mean()):.1f} %" if len(known) else "not recorded"
-        return memory, number(speed) if speed is not None else "not recorded", padding
+        return memory, last("idle_bytes"), last("tokens_per_second", number), padding
 
     def _data(self) -> Mapping[str, Any]:
         steps = self._run.window(0).steps
-        names = [*COLUMNS, "tokens", "padding", "seconds"]
+        names = [*COLUMNS, *PHASES, "tokens", "padding", "seconds"]
         data: dict[str, Any] = {"step": steps.step}
         data |= {name: steps[name] for name in names}
         return data | {"padding_share": _padding(steps)}
@@ -81,7 +95,7 @@ class MemoryView(LinesView):
         # memory and speed are never the same twice, and texts are compared
         return (
             f"Memory and throughput: {count(taken, 'step')}, "
-            f"padding {summary.notes[2]}; memory and speed in .table()"
+            f"padding {summary.notes[3]}; memory and speed in .table()"
         )
 
 

@@ -10,6 +10,12 @@ from tests.laboratory.memory.models import FAMILIES, WAYS, base, prepared, rows
 WITHIN = 0.1
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _first_calls():
+    """Import what a first step imports: the C library counts it as well."""
+    executed(base("llama"), rows(), StepPlan(optimizer_maker("adamw"), False))
+
+
 def assert_alike(predicted, measured):
     """Compare peaks by phase and what each category holds at the peak."""
     assert predicted.peak == pytest.approx(measured.peak, rel=WITHIN)

@@ -15,8 +15,7 @@ from ftlab.laboratory.memory.meter import parts_of, storage_of
 from ftlab.probes.holding.climb import climbed, tensor_at, unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import bytes_in_use
-from ftlab.probes.holding.holders import OUTPUTS, SHOWN
-from ftlab.probes.holding.labels import Labels
+from ftlab.probes.holding.labels import OUTPUTS, SHOWN, Labels
 from ftlab.probes.holding.walk import Walk
 from ftlab.records.errors import ReleasedError
 from ftlab.records.holding import path_text

@@ -3,7 +3,6 @@
 import collections
 import functools
 import queue
-import re
 import types
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from ftlab.probes.holding.climb import climbed, tensor_at
 from ftlab.probes.holding.edges import Running, kind_of
 from ftlab.probes.holding.growth import Grown
-from ftlab.probes.holding.labels import way_labels
+from ftlab.probes.holding.labels import NOTEBOOK, way_labels
 from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
 from ftlab.probes.holding.walk import Walk
@@ -123,8 +122,7 @@ def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
     """Tell what kind of thing holds, by its name or by what lies on the way."""
     if path[0] in (GARBAGE, OUTSIDE):
         return "garbage" if path[0] == GARBAGE else "unknown"
-    name = path[1].removeprefix(".") if len(path) > 1 and not path[0] else ""
-    if name in OUTPUTS or SHOWN.fullmatch(name):
+    if path[:2] == NOTEBOOK:
         return "notebook"
     if any("_hooks" in label for label in path):
         return "hook"
@@ -135,10 +133,6 @@ def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
         return "closure"
     return "collection" if MANY in path else "variable"
 
-
-OUTPUTS = ("Out", "_oh")
-SHOWN = re.compile(r"_{1,3}|_\d+")
-"""Names by which IPython itself keeps the values of cells: of all, and of one."""
 
 _CACHE = type(functools.lru_cache(len))
 

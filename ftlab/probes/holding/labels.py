@@ -1,5 +1,6 @@
 """What the steps of a way are called: as one would write them in Python."""
 
+import re
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,6 +12,13 @@ from ftlab.records.holding import CLOSED, GRAPH, MANY, Path
 
 _TABLES = frozenset({"._modules", "._parameters", "._buffers"})
 """Where a module keeps what is written as its attribute."""
+
+OUTPUTS = ("Out", "_oh")
+SHOWN = re.compile(r"_{1,3}|_\d+")
+"""Names by which IPython itself keeps the values of cells: of all, and of one."""
+
+NOTEBOOK = ("", ".Out")
+"""What is on each of these ways."""
 
 LONG_KEY = 40
 """Characters of a key from which it is data, and no name."""
@@ -96,6 +104,13 @@ def _step(above: Any, owner: Any, child: Any) -> str:
     return _of_object(owner, child)
 
 
+def _of_module(owner: types.ModuleType, child: Any) -> str:
+    label = _named(vars(owner), child)
+    name = label.removeprefix(".")
+    kept = owner.__name__ == "__main__" and (name in OUTPUTS or SHOWN.fullmatch(name))
+    return NOTEBOOK[1] if kept else label
+
+
 def _of_tensor(owner: Any, child: Any) -> str:
     if kind_of(type(child)) == "node":
         return GRAPH
@@ -157,7 +172,7 @@ def _slots(owner: Any) -> dict[str, Any]:
 
 _BY_KIND: dict[Kind, Callable[[Any, Any], str]] = {
     "running": lambda owner, child: _named(owner.values, child),
-    "module": lambda owner, child: _named(vars(owner), child),
+    "module": _of_module,
     "node": lambda _owner, _child: GRAPH,
     "tensor": _of_tensor,
     "type": lambda _owner, _child: "",

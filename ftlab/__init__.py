@@ -22,6 +22,7 @@ _MODULES = {
     "diff": "ftlab.session.diff",
     "explain": "ftlab.session.explain",
     "fingerprint": "ftlab.session.fingerprint",
+    "gradcheck": "ftlab.session.gradcheck",
     "list_rules": "ftlab.session.explain",
     "masks": "ftlab.session.masks",
     "memory": "ftlab.session.memory",

@@ -16,6 +16,7 @@ from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.diff import diff as diff
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
+from ftlab.session.gradcheck import gradcheck as gradcheck
 from ftlab.session.masks import masks as masks
 from ftlab.session.memory import memory as memory
 from ftlab.session.open_run import open_run as open_run
@@ -45,6 +46,7 @@ __all__ = [
     "explain",
     "faults",
     "fingerprint",
+    "gradcheck",
     "list_rules",
     "masks",
     "memory",

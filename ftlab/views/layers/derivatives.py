@@ -1,0 +1,80 @@
+"""Derivatives by backward and by values, input by input."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.views.style import SERIES
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+
+class DerivativesView(View[Derivatives]):
+    """Which derivatives agree with the values of their function, and why not.
+
+    Examples
+    --------
+    >>> from ftlab.records.derivative import Derivative, Derivatives
+    >>> from ftlab.views.layers.derivatives import DerivativesView
+    >>> DerivativesView(Derivatives("gelu", (Derivative("input 0", "agrees", 9),)))
+    Gradient check of gelu: 1 of 1 agree
+    """
+
+    title = "Gradient check"
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.summary.ok
+
+    def headline(self) -> str:
+        """Say how many are wrong."""
+        it = self.summary
+        states = [each.state for each in it.each]
+        if it.remarks:
+            told = "not checked"
+        elif wrong := states.count("wrong"):
+            told = f"{wrong} of {len(states)} wrong"
+        else:
+            told = f"{states.count('agrees')} of {len(states)} agree"
+        return f"Gradient check of {it.function}: {told}"
+
+    def _table(self, summary: Derivatives) -> pd.DataFrame:
+        """Give each input and parameter a row."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(each) for each in summary.each])
+
+    def _text(self, summary: Derivatives) -> str:
+        lines = [self.headline(), *(f"  {each}" for each in summary.remarks)]
+        for each in summary.each:
+            if each.state in ("wrong", "not differentiable here"):
+                lines += _lines(each)
+        return "\n".join(lines)
+
+    def draw_on(self, figure: Figure | SubFigure, summary: Derivatives) -> None:
+        """Draw the share of elements that are wrong, by input."""
+        axis = figure.subplots()
+        names = [each.name for each in summary.each]
+        shares = [100 * e.wrong / max(e.elements, 1) for e in summary.each]
+        axis.barh(range(len(names)), shares, color=SERIES[1])
+        axis.set_yticks(range(len(names)), names, fontsize=7)
+        axis.set_xlim(0, 100)
+        axis.invert_yaxis()
+        axis.set_xlabel("% of the elements wrong", fontsize=8)
+        figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
+
+
+def _lines(each: Derivative) -> list[str]:
+    where = f"output {list(each.output)} by element {list(each.element)}"
+    values = f"backward {each.analytic:.4g}, values {each.numeric:.4g}"
+    return [
+        f"  {each.name}: {each.reason}",
+        f"    {where}: {values}",
+        f"    {each.fix}",
+    ]

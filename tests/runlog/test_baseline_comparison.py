@@ -26,6 +26,7 @@ def made(seed: int = 0, **columns: Any) -> Baseline:
         "seconds": 0.1 * draw.lognormal(0, 0.1, STEPS),
         "tokens_per_second": 1e4 * draw.lognormal(0, 0.1, STEPS),
         "memory": 500 * MiB + draw.normal(0, MiB, STEPS),
+        "idle": 400 * MiB + draw.normal(0, MiB, STEPS),
     }
     for n in range(3):
         values[f"{GRADIENT}layers.{n}"] = draw.lognormal(0, 0.2, STEPS)
@@ -73,7 +74,7 @@ BASE = made()
         ),
         ({"memory": BASE.columns["memory"] * 1.5}, {"memory": "worse"}),
         (
-            {"memory": BASE.columns["memory"] + MiB * np.arange(STEPS)},
+            {"idle": BASE.columns["idle"] + MiB * np.arange(STEPS)},
             {"memory growth": "worse"},
         ),
         (

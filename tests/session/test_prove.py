@@ -270,7 +270,7 @@ def watched(loop, prove):
             assert proved(loop).ok
     watch.detach()
     steps = watch.run.steps
-    measured = re.compile("rss|idle_bytes|cpu_wait|time|.*second")
+    measured = re.compile("rss|.*_bytes|cpu_wait|time|.*second")
     names = [name for name in steps.columns if not measured.match(name)]
     told = {name: steps[name].tolist() for name in names}
     events = [

@@ -214,8 +214,8 @@ def save_for_ever(folder: Path, made: Loop) -> None:
         ftlab.safe_save(made.model, folder, **made.parts, keep=2, step=step)
 
 
-def killed(folder: Path, delay: float, made: Loop) -> None:
-    """Fork a process that saves in a loop, and kill it."""
+def killed(folder: Path, delay: float, made: Loop, *, saving: bool) -> None:
+    """Fork a process that saves in a loop, and kill it, surely or not while saving."""
     before = names_in(folder)
     child = os.fork()
     if child == 0:
@@ -226,6 +226,11 @@ def killed(folder: Path, delay: float, made: Loop) -> None:
     while names_in(folder) == before:
         time.sleep(0.001)
     time.sleep(delay)
+    known = names_in(folder)
+    while saving and not any(
+        e.startswith(".") for e in set(names_in(folder)) - {*known}
+    ):
+        time.sleep(0.0005)
     os.kill(child, signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
 
@@ -238,8 +243,8 @@ def test_a_valid_checkpoint_is_there_after_each_kill(
     made.train(0, 1)
     ftlab.safe_save(made.model, folder, **made.parts, step=0)
     moments, left = random.Random(kills), []
-    for _ in range(kills):
-        killed(folder, moments.uniform(0.0, 0.4), made)
+    for kill in range(kills):
+        killed(folder, moments.uniform(0.0, 0.4), made, saving=kill % 2 == 0)
         left.append(sum(each.startswith(".") for each in names_in(folder)))
         other = loop("lora", tmp_path)
         found = ftlab.safe_load(folder, other.model, **other.parts)

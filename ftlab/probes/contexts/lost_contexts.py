@@ -150,7 +150,7 @@ class _CallHook(ModuleHook):
             self._tell(self._path, args)
 
 
-leave_to_python(_CallHook.__call__)
+leave_to_python(_CallHook.__call__, callees=True)
 
 
 class _Here(threading.local):

@@ -108,7 +108,8 @@ class Sampler:
         """Count the line that runs; the interpreter calls it and must see no error."""
         try:
             with own_time:
-                self._count(sys._getframe(1))  # noqa: SLF001  the line that waits for us
+                if not self._collecting:  # else it is counted when that ends
+                    self._count(sys._getframe(1))  # noqa: SLF001  the line that waits for us
         except KeyboardInterrupt:
             _thread.interrupt_main()  # it was meant for the user's code
         except Exception:  # noqa: BLE001  a look that fails is none
@@ -123,9 +124,11 @@ class Sampler:
             return
         if moment == "start":
             self._collecting = time.perf_counter()
-        elif time.perf_counter() - self._collecting >= PERIOD:
+            return
+        began, self._collecting = self._collecting, 0.0
+        if time.perf_counter() - began >= PERIOD:
             with own_time, contextlib.suppress(Exception):
-                self._last, self._asked_at = self._collecting, 0.0
+                self._last, self._asked_at = began, 0.0
                 self._count(sys._getframe(1))  # noqa: SLF001  as in _look
 
     def _count(self, frame: types.FrameType) -> None:

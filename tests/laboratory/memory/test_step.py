@@ -36,7 +36,7 @@ def test_predicts_within_ten_percent(family, way, checkpointing, tmp_path):
     assert_alike(predicted, measured)
     assert predicted.operations == measured.operations
     # the C library counts by itself, and Python's objects and first calls too
-    heap = pytest.approx(max(measured.heap), rel=WITHIN, abs=4 * 2**20)
+    heap = pytest.approx(max(measured.heap), rel=WITHIN, abs=8 * 2**20)
     assert measured.peak == heap
     if not checkpointing:
         assert measured.at_peak()["activations"] > 0.3 * measured.peak

@@ -20,6 +20,7 @@ _MODULES = {
     "data": "ftlab.session.data",
     "debug": "ftlab.session.debugging.debug",
     "diff": "ftlab.session.diff",
+    "doctor": "ftlab.session.doctor",
     "explain": "ftlab.session.explain",
     "fingerprint": "ftlab.session.fingerprint",
     "gradcheck": "ftlab.session.gradcheck",

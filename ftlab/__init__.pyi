@@ -14,6 +14,7 @@ from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.diff import diff as diff
+from ftlab.session.doctor import doctor as doctor
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
 from ftlab.session.gradcheck import gradcheck as gradcheck
@@ -43,6 +44,7 @@ __all__ = [
     "compare",
     "debug",
     "diff",
+    "doctor",
     "explain",
     "faults",
     "fingerprint",

@@ -232,6 +232,21 @@ def data(  # noqa: PLR0917  typer takes options by their defaults
 
 
 @app.command()
+def doctor(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all looks as JSON.")
+    ] = False,
+) -> int:
+    """Look at the machine and its packages: exit 0 where nothing fails, else 1."""
+    from ftlab.session.doctor import doctor as look
+
+    found = look()
+    text = json.dumps(found.to_json(), indent=2) if as_json else repr(found)
+    typer.echo(text)
+    return 0 if found.ok else FOUND
+
+
+@app.command()
 def explain(
     code: Annotated[str, typer.Argument(help="Code or name, such as GRD001.")],
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from torch.cuda import _memory_viz
 
+from ftlab.laboratory.memory import cuda_snapshot
 from ftlab.laboratory.memory.cuda_snapshot import opened
 from ftlab.records.errors import BadValueError
 from tests.laboratory.memory.cuda_snapshots import (
@@ -65,7 +66,9 @@ def test_a_trace_that_begins_in_the_middle_has_the_same_end(tmp_path, seed, entr
     first = 0 if entries is None else -entries - 1
     assert found.allocated.tolist() == it.allocated[first:]
     assert found.reserved.tolist() == it.reserved[first:]
-    assert sum(each[1] for each in found.at_peak) == max(it.allocated[first:])
+    sizes = [size for _, size, _ in found.at_peak]
+    assert sum(sizes) == max(it.allocated[first:])
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_what_was_there_before_is_told_so(tmp_path):
@@ -135,6 +138,14 @@ def test_frames_of_libraries_are_passed_over(tmp_path, file):
     it.alloc(MIB, frame(file), frame("/tmp/ipykernel_12/34.py", 2, "<module>"))
     (found,) = opened(written(tmp_path / "c.pickle", it.snapshot()))
     assert found.at_peak == [("<cell>:2 <module>", MIB, 1)]
+
+
+def test_frames_of_what_is_installed_here_are_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(cuda_snapshot, "INSTALLED", ("/opt/odd/",))
+    it = Allocator()
+    it.alloc(MIB, frame("/opt/odd/torch/nn.py"), frame("/home/me/train.py", 5))
+    (found,) = opened(written(tmp_path / "c.pickle", it.snapshot()))
+    assert found.at_peak == [("/home/me/train.py:5 step", MIB, 1)]
 
 
 class Evil:

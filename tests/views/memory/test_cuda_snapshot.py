@@ -49,6 +49,7 @@ def test_picture_has_both_curves_the_peak_and_where_memory_ran_out(view):
     assert max(reserved.get_ydata()) == 20
     assert max(allocated.get_ydata()) == 16
     assert peak.get_xydata().tolist() == [[13, 16]]
+    assert (peak.get_marker(), out.get_marker()) == ("v", "X")
     assert out.get_xydata().tolist() == [[14, 16]]
     words = [each.get_text() for each in axis.get_legend().get_texts()]
     assert words == ["reserved", "allocated", "peak", "out of memory"]

@@ -98,7 +98,7 @@ class ProfileView(View[Profile]):
             return said
         rows = self._rows(summary)
         more = f"\nand {len(rows) - SHOWN} more, in .table()" * (len(rows) > SHOWN)
-        rows["share"] = rows["share"].map("{:.0%}".format)
+        rows["%"] = (100 * rows.pop("share")).map("{:.0f}".format)
         shown = rows[:SHOWN].to_string(float_format="{:.2f}".format)
         return f"{said}; below, ms of a step\n{shown}{more}"
 

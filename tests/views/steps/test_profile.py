@@ -9,9 +9,9 @@ PARTS = {
 }
 TEXT = """\
 Profile: 2 steps of the 3 asked for, 8 ms of CPU time each; below, ms of a step
-              forward  backward  elsewhere share
-layers.* (2)     3.00      4.50       0.00   94%
-optimizer        0.00      0.00       0.50    6%"""
+              forward  backward  elsewhere   %
+layers.* (2)     3.00      4.50       0.00  94
+optimizer        0.00      0.00       0.50   6"""
 
 
 def test_layers_are_folded_in_the_text_and_apart_in_the_table():

@@ -21,7 +21,7 @@ Category = Literal[
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """In the order in which they are stacked: what stays is at the bottom."""
 
-PhaseName = Literal["forward", "backward", "step"]
+PhaseName = Literal["forward", "backward", "update"]
 PHASES: tuple[PhaseName, ...] = get_args(PhaseName)
 
 BEFORE = -1

@@ -27,6 +27,7 @@ _MODULES = {
     "list_rules": "ftlab.session.explain",
     "masks": "ftlab.session.masks",
     "memory": "ftlab.session.memory",
+    "memory_snapshot": "ftlab.session.memory",
     "open_run": "ftlab.session.open_run",
     "open_snapshot": "ftlab.session.debugging.snapshots",
     "options": "ftlab.records.settings",

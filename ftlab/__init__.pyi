@@ -19,7 +19,7 @@ from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
 from ftlab.session.gradcheck import gradcheck as gradcheck
 from ftlab.session.masks import masks as masks
-from ftlab.session.memory import memory as memory
+from ftlab.session.memory import memory as memory, memory_snapshot as memory_snapshot
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.profile import profile as profile
@@ -52,6 +52,7 @@ __all__ = [
     "list_rules",
     "masks",
     "memory",
+    "memory_snapshot",
     "open_run",
     "open_snapshot",
     "options",

@@ -21,7 +21,7 @@ Category = Literal[
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """In the order in which they are stacked: what stays is at the bottom."""
 
-PhaseName = Literal["forward", "backward", "step"]
+PhaseName = Literal["forward", "backward", "update"]
 PHASES: tuple[PhaseName, ...] = get_args(PhaseName)
 
 BEFORE = -1
@@ -154,3 +154,27 @@ class StepMemory:
         index = self.peak_at if at is None else at
         there = [each for each in self.lives if each.born <= index <= each.died]
         return sorted(there, key=lambda each: -each.bytes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMemory:
+    """What CUDA's allocator did on one device, in bytes.
+
+    Attributes
+    ----------
+    allocated, reserved
+        What tensors have, and what is reserved: before the first event, and after each.
+    at_peak
+        Line, bytes and number of allocations when most was allocated, the most first.
+    failed
+        Where memory ran out: event, what was asked for, what the device had free.
+    free
+        What is reserved and free at the end, by block.
+    """
+
+    device: int
+    allocated: NDArray[np.float64]
+    reserved: NDArray[np.float64]
+    at_peak: Sequence[tuple[str, float, int]]
+    failed: Sequence[tuple[int, float, float]]
+    free: Sequence[float]

@@ -13,6 +13,7 @@ import numpy as np
 
 from ftlab.records.name_words import listed
 from ftlab.records.outcome import Outcome, State
+from ftlab.records.sizes import size
 from ftlab.runlog.baseline import GRADIENT
 
 if TYPE_CHECKING:
@@ -48,6 +49,16 @@ up to seven other processes. Loss of the second half within 0.5 %, its noise 0.7
 median seconds 0.75 to 1.33, the slowest twentieth 0.70 to 1.43, and with the wait for a
 processor in them the median 0.26 to 3.9. One seed gave the same losses.
 """
+
+
+_WRITTEN = {
+    "step seconds": "{0:.3g} s",
+    "slow steps": "{0:.3g} s",
+    "throughput": "{0:.4g} tokens/s",
+    "memory growth": "{1:+.1%}",
+}
+_LOOK = dict.fromkeys(("step seconds", "slow steps", "throughput"), "time")
+_LOOK |= {"memory": "memory", "memory growth": "findings"}
 
 
 def compare_to(
@@ -165,12 +176,20 @@ def _judged(name: str, pairs: list[Pair], limit: float) -> Outcome:
         both = max(ratio, 1 / ratio)
         return both if relation is SAME else 1 / ratio if more else ratio
 
+    def told(value: float) -> str:
+        written = _WRITTEN.get(name, "{0:.4g}").format(value, value - 1)
+        return size(value) if name == "memory" else written
+
     bad = [pair for pair in known if off(pair) > limit * (1 + 1e-9)]
     furthest = max(known, key=off)
     numbers = {"baseline": furthest[0], "run": furthest[1], "allowed": limit}
     words = [
-        f"{of} {b / a:.2f} x" if of else f"{a:.4g}, now {b:.4g}, {b / a:.2f} x"
+        f"{of} {b / a:.2f} x" if of else f"{told(a)}, now {told(b)}, {b / a:.2f} x"
         for a, b, of in bad or [furthest]
     ]
     state: State = "broken" if bad else "holds"
-    return Outcome("", name, relation, state, listed(words, 3), evidence=numbers)
+    says, fix = listed(words, 3), ""
+    if bad:
+        says += f" ({1 / limit if more else limit:.3g} x is allowed)"
+        fix = f"Look at .{_LOOK.get(name, 'findings')} of this run."
+    return Outcome("", name, relation, state, says, fix=fix, evidence=numbers)

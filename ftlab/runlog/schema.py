@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ftlab.records.step import Column
+from ftlab.records.step_time import PHASES, column_of
 
 VERSION = 1
 """Raised by every change that an older ftlab could not read."""
@@ -69,6 +70,7 @@ STEP_VALUES = _table(
     ("rng_numpy", "1", "Digest of the state of numpy.random."),
     ("rng_torch", "1", "Digest of the state of torch's generator, CPU."),
     ("rng_cuda", "1", "Digest of the states of torch's generators, CUDA."),
+    *((column_of(each), "s", f"Time of the step in: {each}.") for each in PHASES),
 )
 """What the standard probes add to a step's row."""
 

@@ -1,17 +1,22 @@
 """`ftlab.memory`: what a step takes, predicted and measured, and who holds what now."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, overload
 
 import torch
 
 from ftlab.executions.side import NotApplicableError
+from ftlab.laboratory.memory.cuda_snapshot import opened
 from ftlab.laboratory.memory.holdings import holdings
 from ftlab.laboratory.memory.optimizers import optimizer_maker
 from ftlab.laboratory.memory.step import StepPlan, executed, rehearsed, sized
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.session.given_models import batch_of, model_of, on_device
 from ftlab.session.integrations.transformers import autocast_of, is_trainer
+from ftlab.views.memory.cuda_snapshot import CudaMemoryView
 from ftlab.views.memory.holdings import HoldingsView
 from ftlab.views.memory.step_memory import StepMemoryView
 
@@ -20,6 +25,10 @@ FITTING = "auto"
 
 @overload
 def memory() -> HoldingsView: ...
+
+
+@overload
+def memory(model: str | Path) -> CudaMemoryView: ...
 
 
 @overload
@@ -44,7 +53,7 @@ def memory(
     *,
     autocast: Any = None,
     accumulating: bool = False,
-) -> StepMemoryView | HoldingsView:
+) -> StepMemoryView | HoldingsView | CudaMemoryView:
     """Predict what a training step takes in memory, and measure it; or say who holds.
 
     The prediction is a rehearsal: forward, backward and the optimizer's step run on a
@@ -63,6 +72,7 @@ def memory(
     model
         A model, on the meta device too, or a trainer, whose arguments then say what the
         others are by default. Without one it is shown who holds what now.
+        A file of `memory_snapshot` or PyTorch's is shown, and no code in it runs.
     batch
         ``(rows, length)`` for a prediction alone, or what the model is called with, its
         labels too, for prediction and measurement.
@@ -81,7 +91,7 @@ def memory(
 
     Returns
     -------
-    StepMemoryView or HoldingsView
+    StepMemoryView, HoldingsView or CudaMemoryView
         Of a step: `StepMemoryView.predicted`, ``measured`` and ``lifetimes``.
 
     Raises
@@ -111,6 +121,8 @@ batch=(4, 512), or what the model is called with: next(iter(loader)).
     """
     if model is None:
         return HoldingsView(holdings())
+    if isinstance(model, str | Path) and batch is None and not Path(model).is_dir():
+        return CudaMemoryView(opened(Path(model)))
     chosen, plan = _planned(
         model,
         optimizer=optimizer,
@@ -205,3 +217,51 @@ def _dtype(given: Any, name: str) -> torch.dtype | None:
         return found
     msg = f'{name}={given!r}: pass a dtype of floats: {name}="bfloat16".'
     raise BadValueError(msg)
+
+
+@contextmanager
+def memory_snapshot(file: str | Path) -> Iterator[CudaMemoryView]:
+    """Record what CUDA's allocator does in the block: its last 100,000 events.
+
+    The file is written when the block ends, by running out of memory too.
+    ``ftlab.memory(file)`` opens it, as does PyTorch's viewer (pytorch.org/memory_viz).
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> with ftlab.memory_snapshot("nowhere/cuda.pickle"):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.BadValueError: 'nowhere/cuda.pickle' is in no folder; call \
+memory_snapshot('cuda.pickle').
+    """
+    path, found, msg = Path(file), list[Any](), ""
+    if not path.parent.is_dir():
+        msg = f"{str(path)!r} is in no folder; call memory_snapshot('cuda.pickle')."
+    elif not torch.cuda.is_available():
+        msg = "there is no CUDA device to record; on a CPU: ftlab.memory(model, batch)."
+    elif torch._C._cuda_isHistoryEnabled():  # noqa: SLF001  torch has no other
+        msg = "end the other recording: torch.cuda.memory._record_memory_history(None)."
+    if msg:
+        raise BadValueError(msg)
+    torch.cuda.memory._record_memory_history(stacks="python", max_entries=100_000)  # noqa: SLF001
+    try:
+        yield CudaMemoryView(found)
+    except BaseException as error:
+        error.add_note(_failure(path, found) or f"ftlab.memory({str(path)!r}) shows it")
+        raise
+    if said := _failure(path, found):
+        warnings.warn(said, FtlabWarning, stacklevel=3)
+
+
+def _failure(path: Path, found: list[Any]) -> str:
+    """Write the file and stop recording; return what went wrong."""
+    try:
+        torch.cuda.memory._dump_snapshot(str(path))  # noqa: SLF001
+        found += opened(path)
+    except (OSError, RuntimeError, MemoryError, BadValueError) as error:
+        return f"CUDA's memory was not recorded to {str(path)!r}: {error}"
+    finally:
+        torch.cuda.memory._record_memory_history(None)  # noqa: SLF001
+    return ""

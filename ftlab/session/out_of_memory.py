@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.holding.sources import shown_place
 from ftlab.records.event import Event
 from ftlab.records.holdings import Holdings, Owner
 from ftlab.records.sizes import size
-from ftlab.replay.tracing.site import INSTALLED, shown
+from ftlab.replay.tracing.site import INSTALLED
 from ftlab.session.cuda_errors import cuda_words
 from ftlab.session.observation import Observation
 
@@ -125,7 +126,8 @@ def _asked_at(error: BaseException) -> str:
     own = [e for e in frames if not e[0].f_code.co_filename.startswith(hidden)]
     for frame, line in (own or frames)[-1:]:
         code = frame.f_code
-        return f"{asked} at {shown(code.co_filename, line, code.co_name)}"
+        place = f"{shown_place(code.co_filename, line)} {code.co_name}"
+        return f"{asked} at {place.removesuffix(' <module>')}"
     return asked
 
 
@@ -133,16 +135,19 @@ def _holders(held: Holdings) -> Iterator[str]:
     """Name what the step has made so far, which only its frames hold, and the rest."""
     made = held.total(_MADE)
     if made:
-        yield f"{size(made)} made by the step that failed"
+        yield f"{size(made)} made by the step that failed (no name reaches it)"
     named = [each for each in held.held if each.owner != _MADE]
     for each in named[:LARGEST]:
         yield f"{size(each.bytes)} {each.owner}: {each.path} ({each.what})"
 
 
 def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
-    """Return rows and tokens of the batch that a traceback's frames have."""
-    for frame, _ in traceback.walk_tb(trace):
+    """Return rows and tokens of the batch that the innermost of the frames has."""
+    for frame, _ in reversed(list(traceback.walk_tb(trace))):
+        code = frame.f_code
         for name, value in list(frame.f_locals.items()):
+            if code.co_name == "<module>" and name not in code.co_names:
+                continue  # of another cell of the notebook
             ids = value if name == "input_ids" else None
             if ids is None and hasattr(value, "keys"):
                 with contextlib.suppress(KeyError, TypeError, AttributeError):

@@ -47,6 +47,13 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
+def shortened(name: str, width: int = 44) -> str:
+    """Leave out the middle of a name that is longer than ``width``."""
+    if len(name) <= width:
+        return name
+    return f"{name[: width // 2 - 3]}...{name[-(width - width // 2) :]}"
+
+
 def count(quantity: int, noun: str) -> str:
     """Write ``1 step``, ``2 steps``, ``3,000 steps``."""
     return f"{quantity:,} {noun}" + ("" if quantity == 1 else "s")

@@ -26,7 +26,7 @@ def made(seed: int = 0, **columns: Any) -> Baseline:
         "seconds": 0.1 * draw.lognormal(0, 0.1, STEPS),
         "tokens_per_second": 1e4 * draw.lognormal(0, 0.1, STEPS),
         "memory": 500 * MiB + draw.normal(0, MiB, STEPS),
-        "idle": 400 * MiB + draw.normal(0, MiB, STEPS),
+        "idle": 300 * MiB + draw.normal(0, MiB, STEPS),
     }
     for n in range(3):
         values[f"{GRADIENT}layers.{n}"] = draw.lognormal(0, 0.2, STEPS)
@@ -112,10 +112,24 @@ def test_the_reasons_are_in_words() -> None:
     assert told == {
         "settings": "learning_rate 0.1, now 0.2",
         "tokenizer": "vocabulary",
-        "gradients": "layers.1 5.00 x",
-        "checkpoints": "1, now 0.75, 0.75 x",
+        "gradients": "layers.1 5.00 x (2 x is allowed)",
+        "checkpoints": "1, now 0.75, 0.75 x (1 x is allowed)",
     }
     assert verdict_of(compare_to(base, run)) == "worse"
+
+
+def test_numbers_have_units_and_say_where_to_look() -> None:
+    slow, large = BASE.columns["seconds"] * 4, BASE.columns["memory"] * 4
+    grown = BASE.columns["idle"] * (1 + np.arange(STEPS) / STEPS)
+    for columns, name, words, look in (
+        ({"seconds": slow}, "step seconds", " s, now ", ".time"),
+        ({"memory": large}, "memory", "MiB, now 1.96 GiB, 4.00 x", ".memory"),
+        ({"idle": grown}, "memory growth", "%, now +5", ".findings"),
+    ):
+        outcomes = compare_to(BASE, made(**columns))
+        (told,) = (each for each in outcomes if each.name == name)
+        assert words in told.says
+        assert look in told.fix
 
 
 def test_what_is_not_comparable_is_said() -> None:

@@ -135,7 +135,7 @@ def test_the_same_training_passes(runs: dict[str, Path], name: str) -> None:
         ("double", "different", {"settings"}, "learning_rate 0.002, now 0.004"),
         ("words", "different", {"tokenizer"}, "vocabulary"),
         ("slow", "worse", {"step seconds", "slow steps", "throughput"}, ", now 0.8"),
-        ("leak", "worse", {"memory growth"}, "now 1."),
+        ("leak", "worse", {"memory growth"}, "%, now +"),
     ],
 )
 def test_what_is_otherwise_is_told_with_its_reason(

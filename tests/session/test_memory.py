@@ -84,7 +84,7 @@ def test_largest_at_the_peak_is_drawn_and_listed(found):
     assert [each.get_text().strip() for each in axis.texts[1:]] == [
         "forward",
         "backward",
-        "step",
+        "update",
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.session.out_of_memory import explain_error
+from ftlab.session.out_of_memory import _shape, explain_error
 from tests.models import Rows, batches, tiny_lora
 
 
@@ -39,9 +39,38 @@ def test_a_huge_allocation_is_told_from_the_step(tmp_path):
         watched(tmp_path, run_out)
     assert str(caught.value).startswith("[enforce fail")  # as torch has raised it
     (note,) = caught.value.__notes__
-    assert re.search(r"4 PiB asked for at \S+test_out_of_memory.py:\d+ run_out", note)
+    assert re.search(r"4 PiB asked for at test_out_of_memory.py:\d+ run_out", note)
     assert "a step of 4 x 16 tokens is predicted to take" in note
     assert "the step itself fits" in note
+
+
+STALE = """
+for rows in [given]:
+    step(rows)
+"""
+
+
+def test_a_notebooks_stale_batch_is_not_taken_for_the_one_that_failed(tmp_path):
+    (given,) = batches(1, size=2)
+    (stale,) = batches(1, size=8)
+    model = tiny_lora()
+
+    def step(rows):
+        model(**rows)
+        run_out()
+
+    names = {"batch": stale, "step": step, "given": given}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with (
+        pytest.raises(RuntimeError) as caught,
+        ftlab.watch(model, optimizer, run_dir=tmp_path / "run"),
+    ):
+        exec(compile(STALE, "cell", "exec"), names)
+    assert "a step of 2 x 16 tokens" in caught.value.__notes__[0]
+    cell = "for rows in [given]:\n    fail()"
+    with pytest.raises(RuntimeError) as caught:
+        exec(compile(cell, "cell", "exec"), names | {"fail": run_out})
+    assert _shape(caught.value.__traceback__) == (2, 16)
 
 
 def test_the_run_has_it_too(tmp_path):

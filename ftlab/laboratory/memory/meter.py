@@ -98,7 +98,7 @@ class Meter(OpTracer):
         """Say that a phase begins."""
         if not self._starts and self._heap is not None:
             self._base = self._heap() - sum(each.bytes for each in self._open.values())
-        self._phase = "optimizer" if phase == "step" else "forward"
+        self._phase = "optimizer" if phase == "update" else "forward"
         self._starts.append(len(self.sites))
         self._peaks.append(0.0)
 

@@ -162,7 +162,7 @@ def _step(
             loss.backward()
         for parameter in trained:
             meter.hold(parameter.grad, "gradients")
-        meter.begin("step")
+        meter.begin("update")
         if optimizer is not None:
             optimizer.step()
             _hold_state(meter, optimizer)

@@ -72,10 +72,10 @@ class ContextLost(Rule):
         )
         return self.finding(
             Severity.INFO if own else Severity.WARNING,
-            f"{lost.kind} {lost.name!r}, started at {lost.started}, runs with {now}, "
-            f"where it was {was}",
+            f"{lost.kind} {lost.name!r} runs with {now}, but was started with {was}, "
+            f"at {lost.started}",
             cause=_cause(lost),
-            fix="Start it within ftlab.scope(), or enter the setting in its function.",
+            fix="Start it in `with ftlab.scope():`, or set that again in its function.",
             places=[Place("call", lost.called), Place("call", lost.started)],
             steps=(step, step),
             evidence={

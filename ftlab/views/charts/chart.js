@@ -37,6 +37,7 @@ function rangeOf(series, cols, log) {
 
 function padded([low, high], log) {
   if (log) return high - low < 1 ? [low - 0.5 + (high - low) / 2, high + 0.5 - (high - low) / 2] : [low - 0.1, high + 0.1];
+  if (!high && !low) return [0, 1];
   if (high === low) return [low - (Math.abs(low) || 1) * 0.5, high + (Math.abs(high) || 1) * 0.5];
   return [low - (high - low) * 0.05, high + (high - low) * 0.05];
 }

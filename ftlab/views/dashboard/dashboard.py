@@ -121,20 +121,16 @@ class Dashboard:
         return {name: view for name, view in all_.items() if name not in self._broken}
 
     @property
-    def _all(self) -> dict[str, View[Any]]:
-        return {
-            **self.parts,
-            "memory": self.memory,
-            "time": self.time,
-            **self.details.views,
-        }
+    def _live(self) -> dict[str, View[Any]]:
+        """What is on the screen, and what may be shown by itself."""
+        return {**self.parts, "memory": self.memory, "time": self.time}
 
     def show(self, run: Run) -> None:
         """Show another run from now on, where this one is on the screen."""
         with self._lock:
             self._run = run
             self._broken.clear()
-            for name, view in self._all.items():
+            for name, view in {**self._live, **self.details.views}.items():
                 self._guard(name, functools.partial(view.show, run))
         self.refresh()
 
@@ -146,7 +142,7 @@ class Dashboard:
         with self._lock:
             if self._box is not None:
                 self._guard("head", self._refresh_head)
-            for name, view in {**self.parts, "memory": self.memory}.items():
+            for name, view in self._live.items():
                 self._guard(name, view.refresh)
             self.details.refresh()
 
@@ -154,7 +150,7 @@ class Dashboard:
         """Store the complete state in the widgets, at a pause and at the end."""
         self.refresh()
         with self._lock:
-            for name, view in self.parts.items():
+            for name, view in self._live.items():
                 self._guard(name, view.settle)
             self.details.settle()
 

@@ -51,7 +51,8 @@ def _waits(run: Run) -> list[str]:
     """Return what takes most of the time beside the model, where it is a good part."""
     beside = [(v, e) for e, v in shares_of(run).items() if e in BESIDE]
     share, phase = max(beside, default=(0.0, ""))
-    return [f"{phase} takes {share:.0%} of the time"] if share >= TOLD else []
+    what = {"data": "waiting for data", "ftlab": "ftlab (see .cost)"}.get(phase, phase)
+    return [f"{what} takes {share:.0%} of the time"] if share >= TOLD else []
 
 
 def _step(run: Run) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.sizes import size
 from ftlab.views.style import count, number, steps
 
 
@@ -23,7 +24,8 @@ def said(finding: Finding) -> list[tuple[str, str]]:
     lines += [("first", follows(finding)), ("do", finding.fix)]
     lines.append(("where", where(finding)))
     if finding.evidence:
-        shown = (f"{name} {_value(value)}" for name, value in finding.evidence.items())
+        known = [(n, value) for n, value in finding.evidence.items() if value != ""]
+        shown = (f"{name} {_value(name, value)}" for name, value in known)
         lines.append(("seen", ", ".join(shown)))
     if finding.healthy:
         lines.append(("else", finding.healthy))
@@ -71,5 +73,6 @@ def unchecked_words(not_checked: Sequence[NotChecked]) -> list[tuple[str, str]]:
     return found
 
 
-def _value(value: float | int | str) -> str:
-    return value if isinstance(value, str) else number(float(value))
+def _value(name: str, value: float | int | str) -> str:
+    write = size if "bytes" in name.split("_") else number
+    return value if isinstance(value, str) else write(float(value))

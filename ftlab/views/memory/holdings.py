@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ftlab.records.holdings import OWNERS, Holdings
 from ftlab.records.sizes import size
-from ftlab.views.style import SERIES, count
+from ftlab.views.style import SERIES, count, shortened
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ class HoldingsView(View[Holdings]):
             noun = "thing" if each.owner == "other objects" else "tensor"
             what = ", ".join(filter(None, (each.what, count(each.count, noun))))
             held = "held by " if each.owner.endswith("gone") else ""
-            line = f"  {each.owner:<{wide}}  {took:<{long}}  {held}{each.path} ({what})"
-            lines.append(line)
+            path = f"{held}{shortened(each.path)}"
+            lines.append(f"  {each.owner:<{wide}}  {took:<{long}}  {path} ({what})")
         rest = summary.held[SHOWN:]
         if rest:
             more = size(sum(each.bytes for each in rest))
@@ -97,11 +97,12 @@ class HoldingsView(View[Holdings]):
         shown = summary.held[:SHOWN][::-1]
         axis = figure.subplots()
         colours = [COLOURS[each.owner] for each in shown]
-        axis.barh(range(len(shown)), [e.bytes / 2**20 for e in shown], color=colours)
-        names = [f"{each.path} ({each.owner})" for each in shown]
+        bars = axis.barh(range(len(shown)), [e.bytes for e in shown], color=colours)
+        axis.bar_label(bars, [size(e.bytes) for e in shown], fontsize=7, padding=3)
+        names = [f"{shortened(each.path)} ({each.owner})" for each in shown]
         axis.set_yticks(range(len(shown)), names, fontsize=7)
-        axis.set_xlabel("MiB", fontsize=8)
-        axis.tick_params(axis="x", labelsize=7)
+        axis.set_xticks([])
+        axis.margins(x=0.12)
         has = summary.process
         said = f"{self.title}: {self.headline()}; process {size(has.rss)}"
         if has.reserved == has.reserved:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ftlab.records.release import Released, StillHeld
 from ftlab.records.sizes import size
-from ftlab.views.style import SERIES
+from ftlab.views.style import SERIES, shortened
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class ReleaseView(View[Released]):
     Net released: 3 KiB of 4 KiB freed; it cannot be used any more
       also let go: hooks: 3
       1 KiB still held by best['head.weight'] (head.weight)
+      let go of that too (del), and its memory is free
     """
 
     title = "Release"
@@ -66,20 +67,24 @@ class ReleaseView(View[Released]):
             lines.append(f"{took} still held by {path} ({held[0].name}{more})")
         if len(groups) > SHOWN:
             lines.append(f"and {len(groups) - SHOWN} more holders, in .table()")
+        if groups:
+            lines.append("let go of that too (del), and its memory is free")
         return "\n  ".join(lines)
 
     def draw_on(self, figure: Figure | SubFigure, summary: Released) -> None:
         """Draw what is free and what is held, by whom."""
         axis = figure.subplots()
-        names, sizes = ["freed"], [summary.freed / 2**20]
+        names, sizes = ["freed"], [summary.freed]
         for path, held in _groups(summary)[:SHOWN]:
-            names.append(path)
-            sizes.append(sum(each.bytes for each in held) / 2**20)
+            names.append(f"held by {shortened(path)}")
+            sizes.append(sum(each.bytes for each in held))
         colours = [SERIES[2], *[SERIES[1]] * (len(names) - 1)]
-        axis.barh(range(len(names)), sizes, color=colours)
+        bars = axis.barh(range(len(names)), sizes, color=colours)
+        axis.bar_label(bars, list(map(size, sizes)), fontsize=7, padding=3)
         axis.set_yticks(range(len(names)), names, fontsize=7)
         axis.invert_yaxis()
-        axis.set_xlabel("MiB", fontsize=8)
+        axis.set_xticks([])
+        axis.margins(x=0.12)
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
 
 

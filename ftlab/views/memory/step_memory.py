@@ -42,7 +42,7 @@ class StepMemoryView(View[Pair]):
       activations      2 KiB
       peak of forward  6 KiB
       peak of backward 6 KiB
-      peak of step     4 KiB
+      peak of update   4 KiB
     """
 
     title = "Memory of a step"

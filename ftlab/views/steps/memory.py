@@ -54,8 +54,8 @@ class MemoryView(LinesView):
         panels = (
             Panel("Memory", memory, unit="GiB"),
             Panel("Allocated, by phase", phases, unit="GiB"),
-            Panel("Tokens per second", speed),
-            Panel("Padding", padding, unit="% of tokens"),
+            Panel("Tokens per second", speed, floor=0.0),
+            Panel("Padding", padding, unit="% of tokens", floor=0.0),
         )
         return Plan(rows, panels)
 
@@ -79,7 +79,8 @@ class MemoryView(LinesView):
         share = _padding(steps)
         known = share[~np.isnan(share)]
         padding = f"{100 * float(known.mean()):.1f} %" if len(known) else "not recorded"
-        return memory, last("idle_bytes"), last("tokens_per_second", number), padding
+        idle = last("idle_bytes", lambda value: f"{size(value)} before the forward")
+        return memory, idle, last("tokens_per_second", number), padding
 
     def _data(self) -> Mapping[str, Any]:
         steps = self._run.window(0).steps

@@ -5,19 +5,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ftlab.views.style import SERIES, count
+from ftlab.records.name_words import short_name
+from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
 
 SHOWN = 12
 COLUMNS = ["forward", "backward", "elsewhere"]
 
 _COMMANDS = """\
+# the script watches with ftlab.watch(..., marks=True); of a notebook it is made by
+# jupyter nbconvert --to script --output train NAME.ipynb
+# Nsight Systems: the whole run
 nsys profile --trace=cuda,nvtx,osrt --output=whole {script}
+# Nsight Systems: one step
 nsys profile --trace=cuda,nvtx,osrt --output=step --capture-range=nvtx \
 --nvtx-capture='step {step}' --capture-range-end=stop \
 --env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0 {script}
+# Nsight Compute: each kernel of one phase
 ncu --set full --target-processes all --nvtx --nvtx-include 'step {step}/{phase}' \
 --export kernels {script}
+# Compute Sanitizer: accesses outside of what was allocated
 PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck \
 --target-processes all {script}"""
 
@@ -31,7 +38,7 @@ def nvidia_commands(step: int = 5, phase: str = "forward") -> str:
     """
     script = shlex.join([sys.executable, *sys.orig_argv[1:]])
     if "ipykernel" in script or sys.argv[0] in ("", "-c"):
-        script = "python train.py  # jupyter nbconvert --to script --output train NAME"
+        script = "python train.py"
     return _COMMANDS.format(script=script, step=step, phase=phase)
 
 
@@ -68,6 +75,7 @@ class ProfileView(View[Profile]):
     def _rows(self, summary: Profile) -> Any:
         """Put together what repeats over layers; ms of a step."""
         frame = self._table(summary).reset_index()
+        frame["part"] = frame["part"].map(short_name)
         alike = frame["part"].str.replace(r"(?<![^.])\d+(?![^.])", "*", regex=True)
         many = alike.map(alike.value_counts())
         folded = (alike + many.map(" ({})".format)).where(many > 1, frame["part"])
@@ -79,7 +87,9 @@ class ProfileView(View[Profile]):
         """Say what was profiled."""
         it = self.summary
         of = "" if it.steps == it.asked else f" of the {it.asked} asked for"
-        each = f", {1e3 * it.total / (it.steps or 1):.2f} ms of {it.device} time each"
+        each = (
+            f", {number(1e3 * it.total / (it.steps or 1))} ms of {it.device} time each"
+        )
         return f"{count(it.steps, 'step')}{of}{each if it.steps else ''}"
 
     def _text(self, summary: Profile) -> str:
@@ -88,11 +98,14 @@ class ProfileView(View[Profile]):
             return said
         rows = self._rows(summary)
         more = f"\nand {len(rows) - SHOWN} more, in .table()" * (len(rows) > SHOWN)
-        return f"{said}\n{rows[:SHOWN].to_string(float_format='{:.2f}'.format)}{more}"
+        rows["%"] = (100 * rows.pop("share")).map("{:.0f}".format)
+        shown = rows[:SHOWN].to_string(float_format="{:.2f}".format)
+        return f"{said}; below, ms of a step\n{shown}{more}"
 
     def draw_on(self, figure: Any, summary: Profile) -> None:
         """Draw a bar for each of the largest parts."""
-        figure.suptitle(f"Profile, ms of a step: {self.headline()}", fontsize=9)
+        said = f"{self.title}: {self.headline()}"
+        figure.suptitle(said, fontsize=9, x=0.01, ha="left")
         if summary.steps:
             rows, axis = self._rows(summary)[:SHOWN][::-1], figure.subplots()
             left = rows[COLUMNS].cumsum(axis=1) - rows[COLUMNS]
@@ -101,4 +114,5 @@ class ProfileView(View[Profile]):
                     rows.index, rows[name], left=left[name], color=hue, label=name
                 )
             axis.tick_params(labelsize=7)
+            axis.set_xlabel("ms of a step", fontsize=8)
             axis.legend(fontsize=7, loc="lower right")

@@ -28,7 +28,7 @@ class TimeView(LinesView):
         rows = dict.fromkeys(map(column_of, PHASES), "mean")
         panels = (
             _panel("Forward, backward, update", MODEL),
-            _panel("Beside them", BESIDE),
+            _panel("Beside the model", BESIDE),
         )
         return Plan(rows, panels)
 
@@ -40,9 +40,11 @@ class TimeView(LinesView):
         shares = shares_of(self._run)
         if not shares:
             return ("not recorded",) * 2
-        return tuple(
-            ", ".join(f"{each} {shares[each]:.0%}" for each in phases)
-            for phases in (MODEL, [e for e in BESIDE if shares[e] >= 0.005])
+        beside = [e for e in BESIDE if shares[e] >= 0.005]
+        return (
+            *(", ".join(f"{e} {shares[e]:.0%}" for e in es) for es in (MODEL, beside)),
+            "Shares are of the latest steps without ftlab's time; "
+            "that of ftlab is of all time (watch.cost says more).",
         )
 
     def _data(self) -> Mapping[str, Any]:
@@ -59,13 +61,16 @@ class TimeView(LinesView):
 
 
 def shares_of(run: Any, latest: int = 50) -> dict[str, float]:
-    """Return the part of the latest steps' time that each phase took."""
+    """Return the part of the latest steps that each phase took, ftlab's of all."""
     columns = run.steps.columns
     if any(column_of(each) not in columns for each in PHASES):
         return {}
-    sums = {e: float(np.nansum(run.steps[column_of(e)][-latest:])) for e in PHASES}
+    first = 4 if len(run.steps) >= 12 else 0  # as rules: these load and fill caches
+    seconds = {e: run.steps[column_of(e)][first:][-latest:] for e in PHASES}
+    sums = {each: float(np.nansum(values)) for each, values in seconds.items()}
     whole = sum(sums.values())
-    return {each: spent / whole for each, spent in sums.items()} if whole else {}
+    own = whole - sums["ftlab"]
+    return {e: s / (whole if e == "ftlab" else own) for e, s in sums.items() if own > 0}
 
 
 def _panel(title: str, phases: Sequence[str]) -> Panel:

@@ -93,6 +93,15 @@ def test_another_run_takes_the_place_of_the_first(board):
     assert len(board.memory.table()) == 4
 
 
+@pytest.mark.parametrize("name", ["memory", "time"])
+def test_views_shown_by_themselves_follow_the_run(board, name):
+    widget = getattr(board, name).widget()
+    for step in (1, 2):
+        add_step(board.run, step, [1.0, 1.0, 1.0, 1.0], loss=1.0)
+    board.settle()
+    assert np.frombuffer(widget.snap[:32], np.int32)[2] == 3
+
+
 def test_an_empty_run_is_shown():
     board = Dashboard(Run())
     data, _ = board._repr_mimebundle_()

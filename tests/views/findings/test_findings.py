@@ -166,3 +166,9 @@ def test_rules_that_lack_the_same_are_told_in_one_line():
     assert lines[0] == "  DAT001, DAT002, DAT003: No ids. Next time: ids"
     assert lines[1].startswith(f"  {NOT.code} {NOT.name}: ")
     assert "<dt>DAT001, DAT002, DAT003</dt><dd>No ids." in findings_html(view.summary)
+
+
+def test_bytes_are_written_as_sizes_and_what_is_empty_is_left_out():
+    seen = {"bytes_per_step": 503_808, "bytes": 8 * 2**20, "holder": ""}
+    said = repr(view_of(finding(evidence=seen)))
+    assert "seen   bytes_per_step 492 KiB, bytes 8 MiB\n" in said

@@ -15,7 +15,10 @@ def test_shows_memory_speed_and_padding():
     for step in range(3):
         run.append(StepRecord(step, 0.0, values=values))
     view = MemoryView(run)
-    assert view.summary.notes == ("2 GiB, CUDA peak 3 GiB", "1 GiB", "8,140", "25.0 %")
+    assert view.summary.notes == (
+        *("2 GiB, CUDA peak 3 GiB", "1 GiB before the forward"),
+        *("8,140", "25.0 %"),
+    )
     assert view.summary.row("forward_bytes").tolist() == [2.5] * 3
     assert np.isnan(view.summary.row("update_bytes")).all()
     assert view.summary.row("rss").tolist() == [2.0, 2.0, 2.0]

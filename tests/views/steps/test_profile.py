@@ -8,10 +8,10 @@ PARTS = {
     "optimizer": [0, 0, 1e-3],
 }
 TEXT = """\
-Profile: 2 steps of the 3 asked for, 8.00 ms of CPU time each
-              forward  backward  elsewhere  share
-layers.* (2)     3.00      4.50       0.00   0.94
-optimizer        0.00      0.00       0.50   0.06"""
+Profile: 2 steps of the 3 asked for, 8 ms of CPU time each; below, ms of a step
+              forward  backward  elsewhere   %
+layers.* (2)     3.00      4.50       0.00  94
+optimizer        0.00      0.00       0.50   6"""
 
 
 def test_layers_are_folded_in_the_text_and_apart_in_the_table():
@@ -33,6 +33,6 @@ def test_what_is_new_is_shown():
     view = ProfileView(
         lambda: Profile(2, steps[0], "GPU", 1.0, PARTS), lambda: steps[0]
     )
-    assert "1 step of the 2 asked for, 1000.00 ms of GPU time" in str(view)
+    assert "1 step of the 2 asked for, 1,000 ms of GPU time" in str(view)
     steps[0] = 2
-    assert str(view).startswith("Profile: 2 steps, 500.00 ms of GPU time each")
+    assert str(view).startswith("Profile: 2 steps, 500 ms of GPU time each")

@@ -281,4 +281,5 @@ def test_all_forms_show_it():
     view = ftlab.gradcheck(function, inputs)
     assert view.table()["reason"].tolist() == ["the sign is wrong"]
     assert view.figure().axes
+    assert "the sign is wrong" in view.widget().value
     assert not math.isnan(view.table()["numeric"][0])

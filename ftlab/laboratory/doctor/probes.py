@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

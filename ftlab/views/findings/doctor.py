@@ -58,9 +58,12 @@ class DoctorView(View[Looks]):
     def _text(self, summary: Looks) -> str:
         return "\n".join([self.headline(), *(_line(e) for e in _ordered(summary))])
 
-    def _repr_html_(self) -> str:
+    def _make_widget(self) -> Any:
+        import ipywidgets
+
         rows = "".join(_row(each) for each in _ordered(self.summary))
-        return f"<b>{html.escape(self.headline())}</b><table>{rows}</table>"
+        head = html.escape(self.headline())
+        return ipywidgets.HTML(f"<b>{head}</b><table>{rows}</table>")
 
     def draw_on(self, figure: Figure | SubFigure, summary: Looks) -> None:
         """Write the looks, each with its mark in colour."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ftlab.records.derivative import Derivative, Derivatives
 from ftlab.views.style import SERIES
@@ -56,6 +57,11 @@ class DerivativesView(View[Derivatives]):
             if each.state in ("wrong", "not differentiable here"):
                 lines += _lines(each)
         return "\n".join(lines)
+
+    def _make_widget(self) -> Any:
+        import ipywidgets
+
+        return ipywidgets.HTML(f"<pre>{html.escape(self._text(self.summary))}</pre>")
 
     def draw_on(self, figure: Figure | SubFigure, summary: Derivatives) -> None:
         """Draw the share of elements that are wrong, by input."""

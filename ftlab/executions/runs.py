@@ -17,9 +17,11 @@ from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
 from ftlab.executions.tokens import Grid, Meeting
 
-ROUNDINGS = 4
+ROUNDINGS = 8
 """Spacings by which a weight that was computed anew may be off: a product of two
-matrices, its scale, the sum with the old weight, and storing it round once each."""
+matrices rounds with each term of its sums, and an adapter has 4 at least; its scale,
+the sum with the old weight, and storing it round once each. With 4, a healthy merge of
+an adapter twice as large as its base was measured at 3.1 times the floor."""
 
 
 class Runs:

@@ -14,7 +14,7 @@ from ftlab.probes.holding.growth import Grown
 from ftlab.probes.holding.labels import NOTEBOOK, way_labels
 from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
-from ftlab.probes.holding.walk import Walk
+from ftlab.probes.holding.walk import Walk, is_ours
 from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import (
     CLOSED,
@@ -101,6 +101,8 @@ def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
     if tensor is None:
         return []
     path, way = climbed(tensor)
+    if any(is_ours(type(each).__module__) for each in way):
+        return []  # what ftlab keeps for its next reading
     kept = (early & last.unreached.keys()) | late
     steps = last.step - first.step
     # no generator: it would itself be among those who hold the tensor

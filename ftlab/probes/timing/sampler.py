@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.holding.sources import shown_place
 from ftlab.probes.holding.walk import is_library
 from ftlab.probes.own_time import own_time
@@ -54,7 +55,7 @@ class Sampler:
         self._thread: threading.Thread | None = None
         self._asked = False
         self._last = self._asked_at = self._collecting = 0.0
-        self._call = _PENDING(self._look)
+        self._call = _PENDING(self.look)
 
     @property
     def samples(self) -> int:
@@ -70,13 +71,13 @@ class Sampler:
             target=self._run, name="ftlab-sampler", daemon=True
         )
         self._thread.start()
-        gc.callbacks.append(self._see_collection)
+        gc.callbacks.append(self.see_collection)
 
     def stop(self) -> None:
         """Look no more; what was counted stays."""
         self._ended.set()
-        if self._see_collection in gc.callbacks:
-            gc.callbacks.remove(self._see_collection)
+        if self.see_collection in gc.callbacks:
+            gc.callbacks.remove(self.see_collection)
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
@@ -104,7 +105,7 @@ class Sampler:
                 self._asked_at = time.perf_counter()
                 ctypes.pythonapi.Py_AddPendingCall(self._call, None)
 
-    def _look(self, _: Any) -> int:
+    def look(self, _: Any) -> int:
         """Count the line that runs; the interpreter calls it and must see no error."""
         try:
             with own_time:
@@ -118,7 +119,7 @@ class Sampler:
         self._asked = False
         return 0
 
-    def _see_collection(self, moment: str, _: Any) -> None:
+    def see_collection(self, moment: str, _: Any) -> None:
         """Count a long collection at the line that has begun it: nobody looks then."""
         if threading.current_thread() is not threading.main_thread():
             return
@@ -129,7 +130,7 @@ class Sampler:
         if time.perf_counter() - began >= PERIOD:
             with own_time, contextlib.suppress(Exception):
                 self._last, self._asked_at = began, 0.0
-                self._count(sys._getframe(1))  # noqa: SLF001  as in _look
+                self._count(sys._getframe(1))  # noqa: SLF001  as in look
 
     def _count(self, frame: types.FrameType) -> None:
         now = time.perf_counter()
@@ -141,6 +142,10 @@ class Sampler:
             self._counts[key] += max(round((now - self._last) / PERIOD), 1)
         self._last = now
 
+
+# Called within whatever runs: Dynamo must neither compile them nor refuse to.
+leave_to_python(Sampler.look, callees=True)
+leave_to_python(Sampler.see_collection, callees=True)
 
 _PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 

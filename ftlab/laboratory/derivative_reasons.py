@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ftlab.records.derivative import Derivative
+from ftlab.records.derivative import Derivative, DerivativeState
 
 SMALL = 1e-2
 """Part of what may differ that may differ from 0, and one side of a smooth point from
@@ -94,14 +94,18 @@ def why_they_differ(one: Compared, others: Sequence[Compared]) -> Derivative:
 
 
 def _told(
-    one: Compared, state: str, wrong: torch.Tensor, reason: str, fix: str
+    one: Compared,
+    state: DerivativeState,
+    wrong: torch.Tensor,
+    reason: str,
+    fix: str,
 ) -> Derivative:
     gap = torch.nan_to_num((one.analytic - one.numeric).abs(), nan=torch.inf)
     row, column = divmod(int(gap.argmax()), max(gap.shape[1], 1))
     index = torch.unravel_index(torch.tensor(one.columns[column]), one.shape)
     return Derivative(
         one.name,
-        state,  # type: ignore[arg-type]
+        state,
         wrong.numel(),
         int(wrong.sum()),
         one.places[row],

@@ -245,7 +245,7 @@ memory_snapshot('cuda.pickle').
         msg = "end the other recording: torch.cuda.memory._record_memory_history(None)."
     if msg:
         raise BadValueError(msg)
-    torch.cuda.memory._record_memory_history(stacks="python", max_entries=100_000)  # noqa: SLF001
+    torch.cuda.memory._record_memory_history(stacks="python", max_entries=100_000)  # noqa: SLF001  documented
     try:
         yield CudaMemoryView(found)
     except BaseException as error:
@@ -258,10 +258,10 @@ memory_snapshot('cuda.pickle').
 def _failure(path: Path, found: list[Any]) -> str:
     """Write the file and stop recording; return what went wrong."""
     try:
-        torch.cuda.memory._dump_snapshot(str(path))  # noqa: SLF001
+        torch.cuda.memory._dump_snapshot(str(path))  # noqa: SLF001  documented
         found += opened(path)
     except (OSError, RuntimeError, MemoryError, BadValueError) as error:
         return f"CUDA's memory was not recorded to {str(path)!r}: {error}"
     finally:
-        torch.cuda.memory._record_memory_history(None)  # noqa: SLF001
+        torch.cuda.memory._record_memory_history(None)  # noqa: SLF001  documented
     return ""

@@ -24,7 +24,7 @@ FIRST, TIMES = 6, 3
 """The step before which it is looked first, and how often in a row it must be so."""
 
 SHARE = 0.05
-"""Part of the weights' bytes from which what is held is told."""
+"""Part of the weights' bytes from which it is told; of a GPU's, a warning."""
 
 
 class KeptOutputs(Probe):
@@ -68,6 +68,7 @@ class KeptOutputs(Probe):
                 "kept": asdict(found),
                 "weights": self._weights,
                 "room": room,
+                "share": SHARE,
             }
             event = Event("memory", moment.step, time.time(), words, detail)
             yield Reading(torch.zeros(0), lambda _: [event])

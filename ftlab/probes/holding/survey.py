@@ -71,9 +71,9 @@ def _sized(walk: Walk, met: set[Any]) -> Iterator[tuple[int, int, str]]:
 def _new_bytes(tensor: torch.Tensor, met: set[Any]) -> int:
     """Return the bytes of a tensor's storage where it was not met before."""
     try:
-        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001
+        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  else subclasses run their code
             storage = torch.Tensor.untyped_storage(tensor)
-            key = tensor.device, storage._cdata  # noqa: SLF001
+            key = tensor.device, storage._cdata  # noqa: SLF001  one for all of its views
             size = 0 if tensor.is_meta else storage.nbytes()
     except (NotImplementedError, RuntimeError):  # sparse; a wrapper of others
         return 0

@@ -37,10 +37,6 @@ from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
-SHARE = 0.05
-"""Part of the weights from which it is told, and of a GPU from which it is a warning;
-as in `ftlab.probes.holding.kept_outputs`."""
-
 
 class OutputsOutliveTheirStep(Rule):
     """Finds what the model put out, held until the next forward."""
@@ -56,7 +52,8 @@ class OutputsOutliveTheirStep(Rule):
             if event.kind == "memory" and "kept" in event.detail:
                 held = from_json(Growth, event.detail["kept"])
                 weights, room = event.detail["weights"], event.detail["room"]
-                tight = room and held.bytes >= SHARE * room
+                share = event.detail["share"]
+                tight = room and held.bytes >= share * room
                 name = path_text(held.path)
                 yield self.finding(
                     Severity.WARNING if tight else Severity.INFO,
@@ -71,7 +68,7 @@ class OutputsOutliveTheirStep(Rule):
                     evidence={
                         "bytes": held.bytes,
                         "share_of_weights": held.bytes / weights,
-                        "threshold": SHARE,
+                        "threshold": share,
                     },
                     healthy="outputs are gone when the next forward begins",
                 )

@@ -23,6 +23,7 @@ _MODULES = {
     "doctor": "ftlab.session.doctor",
     "explain": "ftlab.session.explain",
     "fingerprint": "ftlab.session.fingerprint",
+    "flow": "ftlab.session.flow",
     "gradcheck": "ftlab.session.gradcheck",
     "list_rules": "ftlab.session.explain",
     "masks": "ftlab.session.masks",

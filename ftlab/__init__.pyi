@@ -17,6 +17,7 @@ from ftlab.session.diff import diff as diff
 from ftlab.session.doctor import doctor as doctor
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
+from ftlab.session.flow import flow as flow
 from ftlab.session.gradcheck import gradcheck as gradcheck
 from ftlab.session.masks import masks as masks
 from ftlab.session.memory import memory as memory, memory_snapshot as memory_snapshot
@@ -48,6 +49,7 @@ __all__ = [
     "explain",
     "faults",
     "fingerprint",
+    "flow",
     "gradcheck",
     "list_rules",
     "masks",

@@ -86,7 +86,7 @@ def prove(
     given, live_of = _given(
         target, model, optimizer, loss, _source(batch, batches), tokenizer
     )
-    kept = KeptState(_used(given))
+    kept = KeptState(used_by(given))
     try:
         live, doing = callable_with(live_of()), ("proving", "experiments")
         outcomes = all_tried(chosen, live, doing=doing, after=kept.restore)
@@ -153,7 +153,8 @@ def _called_with(live: Live) -> Mapping[str, Any] | None:
     return calls[0][1] if calls and not calls[0][0] else None
 
 
-def _used(given: Given) -> Kept:
+def used_by(given: Given) -> Kept:
+    """Return what trying may change of what was given."""
     trainer = given.trainer
     owners = sources(given) + (owners_of(trainer) if trainer is not None else [])
     scaler = getattr(getattr(trainer, "accelerator", None), "scaler", None)
@@ -166,7 +167,7 @@ def _given(
     target: Any, model: Any, optimizer: Any, loss: Any, batches: Any, tokenizer: Any
 ) -> tuple[Given, Callable[[], Live]]:
     if is_trainer(target):
-        return _of_trainer(target, batches, tokenizer)
+        return of_trainer(target, batches, tokenizer)
     chosen = target if target is not None else model
     if not isinstance(chosen, torch.nn.Module):
         msg = (
@@ -221,9 +222,10 @@ def _first(given: Given, model: torch.nn.Module) -> Mapping[str, Any]:
     return on_device(batches[0], model)
 
 
-def _of_trainer(
+def of_trainer(
     trainer: Any, batches: Any, tokenizer: Any
 ) -> tuple[Given, Callable[[], Live]]:
+    """Return what a trainer trains with, and what gives its live step."""
     given = Given(
         watchable(trainer.model, "prove"),
         tuple(several(trainer.optimizer, "step", "optimizer")),

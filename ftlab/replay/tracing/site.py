@@ -94,12 +94,16 @@ INSTALLED = (*_PACKAGES, _STANDARD)
 _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
 
 
-def source_lines(*, optimizer: bool = False) -> tuple[str, str]:
+def source_lines(
+    *, optimizer: bool = False, since: FrameType | None = None
+) -> tuple[str, str]:
     """Return the user's line and the library's line that are running in this thread.
 
-    torch's own lines tell nothing, except those of an ``optimizer`` that steps.
+    torch's own lines tell nothing, except those of an ``optimizer`` that steps. The
+    search begins with the frame ``since``, if it is given.
     """
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  the inspect module is ten times slower
+    here = sys._getframe(1)  # noqa: SLF001  the inspect module is ten times slower
+    frame: FrameType | None = since or here
     library = ""
     while frame is not None:
         file = frame.f_code.co_filename

@@ -1,0 +1,1 @@
+"""Where gradients flow: which parameters a loss reaches, what cuts off the others."""

@@ -210,7 +210,7 @@ def _gradients(
     """
     seed = torch.ones_like(loss)
     if not whole:
-        found = torch.autograd.grad(
+        found: Any = torch.autograd.grad(
             loss, parameters, seed, retain_graph=True, allow_unused=True
         )
         pairs = zip(parameters, found, strict=True)
@@ -224,9 +224,7 @@ def _gradients(
         raise RuntimeError(msg)
     with _gradients_apart(parameters):
         torch.autograd.backward(loss, seed, retain_graph=True)
-        grads: list[tuple[int, torch.Tensor | None]]
-        grads = [(id(each), each.grad) for each in parameters]
-        return {at: each for at, each in grads if each is not None}
+        return {id(p): p.grad for p in parameters if p.grad is not None}
 
 
 @contextlib.contextmanager

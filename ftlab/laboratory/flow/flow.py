@@ -291,22 +291,23 @@ class _Cuts:
 
     def _told(self, bits: Mapping[Stop, int]) -> tuple[FlowStop, ...]:
         """Tell of each line once, however often it runs."""
-        found: dict[tuple[str, ...], tuple[Stop, int, dict[str, None]]] = {}
+        found: dict[tuple[str, str], tuple[list[Stop], int]] = {}
         for stop, its in bits.items():
-            key = (stop.kind, stop.op, stop.line, stop.library_line)
-            first, before, modules = found.get(key, (stop, 0, {}))
-            found[key] = (first, before | its, {**modules, stop.module: None})
-        return tuple(
-            FlowStop(
-                stop.kind,
-                stop.op,
-                stop.line,
-                stop.library_line,
-                tuple(modules),
-                tuple(
-                    dict.fromkeys(self._blocks[m] for m in modules if m in self._blocks)
-                ),
-                self._graph.names(its),
-            )
-            for stop, its, modules in found.values()
+            key = (stop.line, stop.library_line)
+            stops, before = found.get(key, ([], 0))
+            found[key] = ([*stops, stop], before | its)
+        return tuple(self._one(stops, its) for stops, its in found.values())
+
+    def _one(self, stops: Sequence[Stop], bits: int) -> FlowStop:
+        """Tell of one line, with what stops the values last."""
+        modules = tuple(dict.fromkeys(each.module for each in stops))
+        blocks = dict.fromkeys(self._blocks.get(each, "") for each in modules)
+        return FlowStop(
+            stops[0].kind,
+            ", ".join(dict.fromkeys(each.op for each in stops[::-1])),
+            stops[0].line,
+            stops[0].library_line,
+            modules,
+            tuple(filter(None, blocks)),
+            self._graph.names(bits),
         )

@@ -62,6 +62,7 @@ def _graph(flow: Flow) -> str:
     scale = _Scale(min(norms, default=1.0), max(norms, default=1.0))
     names = _cells("", "from the loss down", "", "gradient that arrives", "parameters")
     rows = [f'<div class="ftlab-w-row ftlab-w-names">{names}</div>']
+    told: set[str] = set()
     cuts = {name: each for each in flow.cuts for name in each.blocks}
     for group in folded(flow):
         if len(group) == 1:
@@ -73,8 +74,9 @@ def _graph(flow: Flow) -> str:
                 f"<div>{inner}</div></details>"
             )
         cut = cuts.get(group[0].name)
-        if cut is not None:
+        if cut is not None and group[-1].name not in told:
             text = f"✕ cut here: {WHY[cut.kind]}, {cut.library_line or cut.line}"
+            told.update(cut.blocks)
             rows.append(f'<div class="ftlab-w-cut">{html.escape(text)}</div>')
     return f'<div class="ftlab-w-graph">{"".join(rows)}</div>'
 

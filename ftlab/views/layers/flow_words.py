@@ -76,7 +76,8 @@ def sentences(flow: Flow) -> list[str]:
     """Say what was found, in order of weight."""
     said = []
     for cut in flow.cuts:
-        said.append(f"cut at {cut.where}{_in(cut.modules)}: {WHY[cut.kind]} ({cut.op})")
+        inside = cut.blocks if cut.kind == "checkpoint" else cut.modules
+        said.append(f"cut at {cut.where}{_in(inside)}: {WHY[cut.kind]} ({cut.op})")
         said.append(f"  behind it: {places(flow, cut.parameters)}")
         said.append(f"  {DO[cut.kind]}")
     for zero in unexplained_zeros(flow):
@@ -151,7 +152,7 @@ def _numbered(names: Iterable[str]) -> list[tuple[str, int]]:
 
 def folded(flow: Flow, least: int = 4) -> list[list[FlowBlock]]:
     """Group neighbours that look alike; groups of fewer than ``least`` stay apart."""
-    cut = {name for each in flow.cuts for name in each.blocks}
+    cut = {each.blocks[0] for each in flow.cuts if len(each.blocks) == 1}
 
     def kind(block: FlowBlock) -> tuple[object, ...]:
         stem = re.sub(r"\d+$", "", block.name)

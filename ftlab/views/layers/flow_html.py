@@ -103,7 +103,7 @@ def _row(group: Sequence[FlowBlock], scale: _Scale) -> str:
         width = scale.per_cent(max(norms))
         bar = f'<div class="ftlab-w-bar" style="width:{width:.0f}%"></div>'
     else:
-        bar = '<div class="ftlab-w-none"></div>' if first.name != "loss" else ""
+        bar = '<div class="ftlab-w-none"></div>' if lost else ""
     many = f" in each of {len(group)}" if first is not last else ""
     cells = _cells(
         mark,

@@ -91,8 +91,9 @@ def sentences(flow: Flow) -> list[str]:
         names = {name for each in waiting for name in each.parameters}
         first = waiting[0].zeros
         said.append(
-            f"{count(len(names), 'parameter')} wait: their gradient is exactly 0 while "
-            f"the weight that follows them is ({first})"
+            f"{count(len(names), 'parameter')} have a gradient of exactly 0 for now: a "
+            f"weight that follows them is still all zeros ({first}), as before the "
+            "first step of LoRA"
         )
     if flow.unexplained:
         said.append(f"without a gradient: {places(flow, flow.unexplained)}")

@@ -233,7 +233,7 @@ def test_two_cuts_in_a_row_are_both_told() -> None:
 def test_zeros_of_an_untrained_adapter_wait() -> None:
     model = made("llama", lora=True)
     text = repr(ftlab.flow(loss_of(model), model))
-    assert "28 parameters wait" in text
+    assert "28 parameters have a gradient of exactly 0 for now" in text
     assert "lora_B" in text
 
 

@@ -119,6 +119,46 @@ def imports_peft() -> bool:
     return False
 
 
+def imports_flash_attn() -> bool:
+    """Tell whether flash-attn's kernels can be loaded into this torch."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("flash_attn")
+        return True
+    return False
+
+
+def numpy_is_there() -> bool:
+    """Tell whether a tensor can be read as an array."""
+    with contextlib.suppress(RuntimeError):
+        torch.ones(1).numpy()
+        return True
+    return False
+
+
+def shared_experts_get_their_adapter() -> bool:
+    """Tell whether LoRA goes where it is told to go in a mixture of experts."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import Glm4MoeConfig, Glm4MoeForCausalLM
+
+    config = Glm4MoeConfig(
+        hidden_size=16,
+        moe_intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        vocab_size=8,
+        n_routed_experts=2,
+        num_experts_per_tok=1,
+        first_k_dense_replace=0,
+    )
+    with torch.device("meta"):
+        model = Glm4MoeForCausalLM(config)
+    target = "model.layers.0.mlp.shared_experts.down_proj"
+    adapted = get_peft_model(model, LoraConfig(target_modules=[target]))
+    trained = [name for name, p in adapted.named_parameters() if p.requires_grad]
+    return bool(trained) and all(target in name for name in trained)
+
+
 def four_bit_survives_evaluation() -> bool:
     """Tell whether a 4-bit weight is the same after an evaluation and a state dict."""
     functional: Any = importlib.import_module("bitsandbytes.functional")

@@ -2,7 +2,7 @@
 
 import functools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from ftlab.records.diagnosis import Diagnosis
 
 PACKAGES = (
     "torch",
+    "numpy",
     "transformers",
     "peft",
     "trl",
@@ -61,15 +62,20 @@ def _judged(entry: Mapping[str, Any], installed: Mapping[str, str]) -> Diagnosis
         return None
     what = " with ".join(entry["when"])
     shown = getattr(probes, entry["probe"]) if "probe" in entry else None
-    if shown is None:
-        return Diagnosis(
-            "versions", what, "fails", entry["says"], entry["fix"], entry["source"]
-        )
-    if shown():
-        says = f"not so here: {entry['says']}"
-        return Diagnosis("versions", what, "works", says, source=entry["source"])
-    says = f"{entry['says']} (shown here)"
-    return Diagnosis("versions", what, "fails", says, entry["fix"], entry["source"])
+    says, source = entry["says"], entry["source"]
+    if shown is not None and _runs(shown):
+        return Diagnosis("versions", what, "works", f"not so here: {says}", "", source)
+    says = says if shown is None else f"{says} (shown here)"
+    health = entry.get("health", "fails")
+    return Diagnosis("versions", what, health, says, entry["fix"], source)
+
+
+def _runs(shown: Callable[[], bool]) -> bool:
+    """Run a probe: what it needs may not be there, which is then told elsewhere."""
+    try:
+        return shown()
+    except ImportError:
+        return True
 
 
 def _version(name: str) -> str:

@@ -42,7 +42,8 @@ class DoctorView(View[Looks]):
     def headline(self) -> str:
         """Say how much fails."""
         bad = sum(each.health == "fails" for each in self.summary)
-        told = f"{count(bad, 'look')} of {len(self.summary)} fail" if bad else ""
+        verb = "fails" if bad == 1 else "fail"
+        told = f"{bad} of {len(self.summary)} looks {verb}" if bad else ""
         return f"Doctor: {told or 'nothing fails, ' + count(len(self.summary), 'look')}"
 
     def to_json(self) -> dict[str, Any]:

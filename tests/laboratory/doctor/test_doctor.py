@@ -52,11 +52,18 @@ def test_each_bad_combination_has_a_source_and_a_fix():
         ({"transformers": "4.45.2"}, "mean of means"),
         ({"transformers": "5.0.0", "peft": "0.17.1"}, "HybridCache"),
         ({"ipykernel": "7.0.1"}, "LookupError"),
+        ({"torch": "2.1.2"}, "memory-efficient"),
+        ({"torch": "2.2.2", "numpy": "2.0.0"}, "built for NumPy 1"),
+        ({"torch": "2.7.0", "flash-attn": "2.7.4.post1"}, "another torch"),
+        ({"transformers": "4.46.1"}, "too high"),
+        ({"transformers": "4.48.1", "trl": "0.13.0"}, "DPO"),
     ],
 )
 def test_a_bad_combination_is_told(monkeypatch, installed, says):
     monkeypatch.setattr(versions, "_version", lambda name: installed.get(name, ""))
     monkeypatch.setattr(probes, "imports_peft", lambda: False)
+    monkeypatch.setattr(probes, "numpy_is_there", lambda: False)
+    monkeypatch.setattr(probes, "shared_experts_get_their_adapter", lambda: True)
     bad = [each for each in versions.versions() if each.health == "fails"]
     assert len(bad) == 1
     assert says in bad[0].says
@@ -66,6 +73,7 @@ def test_a_bad_combination_is_told(monkeypatch, installed, says):
 def test_a_good_combination_is_not(monkeypatch):
     good = {"transformers": "5.23.0", "peft": "0.21.2", "ipykernel": "7.4.0"}
     monkeypatch.setattr(versions, "_version", lambda name: good.get(name, ""))
+    monkeypatch.setattr(probes, "shared_experts_get_their_adapter", lambda: True)
     assert all(each.health == "works" for each in versions.versions())
 
 
@@ -73,9 +81,32 @@ def test_a_probe_decides_in_place_of_the_number(monkeypatch):
     monkeypatch.setattr(
         versions, "_version", {"transformers": "5.0.0", "peft": "0.17.0"}.get
     )
-    bad = looks(versions.versions())["peft with transformers"]
+    monkeypatch.setattr(probes, "shared_experts_get_their_adapter", lambda: False)
+    (bad,) = [each for each in versions.versions() if each.what.startswith("peft")]
     assert bad.health == "works"  # PEFT is imported here
     assert bad.says.startswith("not so here")
+
+
+def test_what_only_some_models_meet_is_noted(monkeypatch):
+    installed = {"transformers": "5.23.0", "peft": "0.21.2"}
+    monkeypatch.setattr(versions, "_version", lambda name: installed.get(name, ""))
+    for right, health in ((True, "works"), (False, "noted")):
+        monkeypatch.setattr(
+            probes, "shared_experts_get_their_adapter", lambda right=right: right
+        )
+        assert looks(versions.versions())["peft with transformers"].health == health
+
+
+def test_a_lora_for_shared_experts_that_goes_elsewhere_is_shown():
+    from peft import LoraConfig, get_peft_model
+    from transformers import Glm4MoeConfig, Glm4MoeForCausalLM
+
+    with torch.device("meta"):
+        model = Glm4MoeForCausalLM(Glm4MoeConfig(num_hidden_layers=2, vocab_size=8))
+    target = "model.layers.1.mlp.shared_experts.down_proj"
+    adapted = get_peft_model(model, LoraConfig(target_modules=[target]))
+    right = any(f"{target}.lora_A" in name for name, _ in adapted.named_parameters())
+    assert probes.shared_experts_get_their_adapter() == right
 
 
 def test_a_four_bit_weight_that_an_evaluation_spoils_is_shown():

@@ -182,6 +182,24 @@ class FlowTrace(TorchFunctionMode):
         self._carried[tensor] = carried
         return carried
 
+    def __enter__(self) -> "FlowTrace":
+        super().__enter__()
+        # no function of torch: what a new parameter is made of is seen in its class
+        self._new = vars(torch.nn.Parameter)["__new__"]
+
+        def made(cls: type, data: Any = None, *rest: Any, **named: Any) -> Any:
+            parameter = self._new.__func__(cls, data, *rest, **named)
+            if isinstance(data, torch.Tensor):
+                self._copied_leaf(parameter)
+            return parameter
+
+        torch.nn.Parameter.__new__ = made  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        torch.nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
+        super().__exit__(*exception)
+
     def _copied_leaf(self, tensor: torch.Tensor) -> dict[Stop, None]:
         """Return the stop of a new leaf that is made of values of the graph."""
         known = self._memories.get(storage_key(tensor), lambda: None)()

@@ -81,7 +81,7 @@ def new_tensor(h: torch.Tensor) -> torch.Tensor:
 
 
 def new_parameter(h: torch.Tensor) -> torch.Tensor:
-    return torch.nn.Parameter(h) * 1.0  # cut
+    return torch.nn.Parameter(h)  # cut
 
 
 def detached_leaf(h: torch.Tensor) -> torch.Tensor:

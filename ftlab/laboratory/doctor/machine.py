@@ -3,8 +3,9 @@
 import contextlib
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -46,12 +47,44 @@ def devices() -> Iterator[Diagnosis]:
         )
         health: Health = "works" if known else "fails"
         yield Diagnosis("device", f"cuda:{number} {found.name}", health, says, fix)
+    driver = _driver()
+    if driver:
+        yield Diagnosis("device", "driver", *_of_driver(driver))
+    for number in range(torch.cuda.device_count()):
         with contextlib.suppress(Exception):  # needs nvidia-ml-py
             told = torch.cuda.list_gpu_processes(number)
             others = [e for e in told.splitlines()[1:] if str(os.getpid()) not in e]
             if others:
                 says = "; ".join(each.strip() for each in others)
                 yield Diagnosis("device", "other processes", "noted", says)
+
+
+def _driver() -> list[tuple[str, str]]:
+    """Return driver version and compute mode of each GPU, where they are told."""
+    command = ["nvidia-smi", "--query-gpu=driver_version,compute_mode"]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            [*command, "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+        rows = [line.split(", ") for line in done.stdout.splitlines()]
+        return [(row[0], row[1]) for row in rows if len(row) == 2]
+    return []
+
+
+def _of_driver(driver: Sequence[tuple[str, str]]) -> tuple[Health, str, str]:
+    """Say what the driver is, and whether GPUs are open to more than one process."""
+    closed = [mode for _, mode in driver if mode != "Default"]
+    says = f"driver {driver[0][0]}, compute mode {driver[0][1]}"
+    if not closed:
+        return "works", says, ""
+    fix = "nvidia-smi --compute-mode=0 lets several processes use a GPU"
+    modes = ", ".join(dict.fromkeys(closed))
+    says = f"driver {driver[0][0]}, compute mode of {len(closed)} GPU: {modes}"
+    return "noted", says, fix
 
 
 def machine(folder: Path) -> Iterator[Diagnosis]:

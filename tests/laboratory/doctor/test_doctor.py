@@ -1,6 +1,8 @@
 """What is wrong with a machine is told, and what works was really run."""
 
 import json
+import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -191,7 +193,17 @@ def test_a_gpu_without_kernels_is_told(monkeypatch):
     monkeypatch.setattr(
         cuda, "list_gpu_processes", lambda _: "GPU:0\nprocess 7 uses 9 MB"
     )
-    gpu, others = machine.devices()
+    answer = "580.95.05, Default\n580.95.05, Exclusive_Process\n"
+    monkeypatch.setattr(
+        machine.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=answer)
+    )
+    gpu, driver, others = machine.devices()
     assert gpu.health == "fails"
     assert "no kernels for sm_120" in gpu.fix
+    assert driver.says == "driver 580.95.05, compute mode of 1 GPU: Exclusive_Process"
     assert "process 7 uses 9 MB" in others.says
+
+
+def test_a_machine_without_a_driver_tells_none():
+    if shutil.which("nvidia-smi") is None:
+        assert machine._driver() == []

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.laboratory.flow.flow import flow_of
+from ftlab.laboratory.flow.graph import gradients_apart
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 from ftlab.session.given_models import on_device
@@ -106,8 +107,19 @@ def _of_trainer(trainer: Any) -> FlowView:
 def _followed(model: torch.nn.Module, computed: Loss) -> Any:
     # a wrapper of several processes would wait for a backward that never comes
     alone = getattr(model, "no_sync", contextlib.nullcontext)
-    with alone():
-        return flow_of(model, lambda: _one(computed()))
+    with alone(), gradients_apart(list(model.parameters())):
+        return flow_of(model, lambda: _unspent(_one(computed()), model))
+
+
+def _unspent(loss: torch.Tensor, model: torch.nn.Module) -> torch.Tensor:
+    """Refuse a loss whose function has run backward already."""
+    if any(each.grad is not None for each in model.parameters()):
+        msg = (
+            "the function calls backward, after which its graph is gone; pass one that "
+            "computes the loss alone: flow(lambda: model(**batch).loss, model)."
+        )
+        raise BadValueError(msg)
+    return loss
 
 
 def _one(loss: Any) -> torch.Tensor:

@@ -154,6 +154,7 @@ def measured(
     """
     seen = _Seen()
     whole = any("CheckpointFunction" in type(each).__name__ for each in graph.nodes)
+    whole = whole or any(hasattr(each, "to_local") for each in parameters)
     handles = HandleStack()
     try:
         for node in graph.nodes:
@@ -206,7 +207,7 @@ def _gradients(
     """Return the gradients that there are, by ``id`` of their parameters.
 
     What a reentrant checkpoint computes again has a graph of its own, which only a
-    ``whole`` backward goes through.
+    ``whole`` backward goes through; only that puts gradients on shards, too.
     """
     seed = torch.ones_like(loss)
     if not whole:
@@ -218,17 +219,23 @@ def _gradients(
     hooked = [p for p in parameters if getattr(p, "_post_accumulate_grad_hooks", None)]
     if hooked:
         msg = (
-            "a reentrant checkpoint needs a whole backward, and a hook on "
+            "a reentrant checkpoint or shards need a whole backward, and a hook on "
             "parameters (an optimizer that steps in backward) would run with it"
         )
         raise RuntimeError(msg)
-    with _gradients_apart(parameters):
+    with gradients_apart(parameters):
         torch.autograd.backward(loss, seed, retain_graph=True)
-        return {id(p): p.grad for p in parameters if p.grad is not None}
+        return {id(p): local(p.grad) for p in parameters if p.grad is not None}
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor, or of a shard what this process holds of it."""
+    shard: torch.Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return shard
 
 
 @contextlib.contextmanager
-def _gradients_apart(parameters: Iterable[torch.Tensor]) -> Iterator[None]:
+def gradients_apart(parameters: Iterable[torch.Tensor]) -> Iterator[None]:
     """Take the gradients off parameters, and put the same objects back."""
     kept = [(each, each.grad) for each in parameters]
     try:

@@ -153,6 +153,8 @@ def alike(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
 def sample(tensor: torch.Tensor) -> Any:
     """Copy a few values, spread over ``tensor``: as bits where they are on the CPU."""
     data = tensor.detach()
+    if hasattr(data, "to_local"):  # a shard: what this process holds of it
+        data = data.to_local()
     bits = _BITS.get(data.dtype) if data.is_cpu and data.is_contiguous() else None
     if bits is not None:
         words = data.view(-1).view(bits).numpy()

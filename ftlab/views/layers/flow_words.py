@@ -62,7 +62,9 @@ def headline(flow: Flow) -> str:
     if not flow.trained:
         return "no parameter is trained"
     used = flow.trained - len(flow.unused)
-    rest = f"; {len(flow.unused)} play no part in it" if flow.unused else ""
+    rest = f"; {len(flow.unused)} have no part in it" if flow.unused else ""
+    if not used:
+        return "no trained parameter has a part in this loss"
     every = "all " if used > 1 else "the "
     return f"the loss reaches {every}{count(used, 'trained parameter')}{rest}"
 

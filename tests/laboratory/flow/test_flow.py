@@ -1,6 +1,8 @@
 """Every way to lose a gradient is found at its line; what is healthy is no cut."""
 
 import copy
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 import transformers
 
 import ftlab
+from ftlab.faults.builders.blocks import four_bit
 from ftlab.records.errors import BadValueError
 from ftlab.records.flow import Flow
 from tests.laboratory.flow.ways import WAYS, Way, marked_line
@@ -313,6 +316,59 @@ def test_forms_for_eighty_layers() -> None:
 def test_bad_losses(loss: Any, said: str) -> None:
     with pytest.raises(BadValueError, match=said):
         ftlab.flow(loss, torch.nn.Linear(1, 1))
+
+
+def test_a_function_that_runs_backward_is_refused() -> None:
+    model = torch.nn.Linear(2, 1)
+    model(torch.ones(1, 2)).sum().backward()
+    before = model.weight.grad
+
+    def step() -> torch.Tensor:
+        loss = model(torch.ones(1, 2)).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(BadValueError, match="calls backward"):
+        ftlab.flow(step, model)
+    assert model.weight.grad is before
+    assert torch.equal(before, torch.ones(1, 2))
+
+
+WRAPPED = """
+import torch, ftlab
+from torch.distributed.fsdp import fully_shard
+from tests.laboratory.flow.test_flow import loss_of, made
+
+store = torch.distributed.HashStore()
+torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+parallel = torch.nn.parallel.DistributedDataParallel(made("llama", lora=False))
+for _ in range(2):
+    print(ftlab.flow(loss_of(parallel), parallel).ok)
+loss_of(parallel)().backward()
+sharded = made("llama", lora=False)
+for block in (*sharded.model.layers, sharded):
+    fully_shard(block)
+print(ftlab.flow(loss_of(sharded), sharded).ok)
+loss_of(sharded)().backward()
+print(all(each.grad is not None for each in sharded.parameters()))
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_wrappers_of_several_processes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WRAPPED], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["True"] * 4, done.stderr
+
+
+def test_few_bits_and_autocast() -> None:
+    base = made("llama", lora=False)
+    adapted = peft.get_peft_model(
+        four_bit(base), peft.LoraConfig(target_modules="all-linear")
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        assert ftlab.flow(loss_of(adapted), adapted).ok
 
 
 def test_no_model() -> None:

@@ -87,8 +87,18 @@ def test_a_healthy_model_has_no_cut(family: str, lora: bool) -> None:
     assert view.flow.reached == view.flow.trained > 0
 
 
+FIRST = ("llama", "moe")
+"""Families that the first ring tries every way in; the others are slow."""
+
+
 @pytest.mark.parametrize("lora", [False, True], ids=["full", "lora"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(each, marks=() if each in FIRST else pytest.mark.slow)
+        for each in FAMILIES
+    ],
+)
 def test_every_way_is_found_at_its_line(family: str, lora: bool) -> None:
     wrong = {}
     for way in WAYS:

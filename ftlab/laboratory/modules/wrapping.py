@@ -1,0 +1,89 @@
+"""Which wrappers stand where in a model, and what they do."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ftlab.records.model_anatomy import ModuleFacts, Wrapper
+
+AROUND = {
+    "DistributedDataParallel": "one copy for each process, gradients averaged",
+    "DataParallel": "copies all weights to each GPU, in each forward",
+    "FullyShardedDataParallel": "parameters in shards, gathered to compute",
+    "DeepSpeedEngine": "trained by DeepSpeed",
+    "OptimizedModule": "compiled by torch.compile",
+    "CheckpointWrapper": "computed again in backward",
+}
+"""Wrappers of libraries, by class."""
+
+LIBRARIES = frozenset(
+    {"accelerate", "bitsandbytes", "deepspeed", "fairscale", "peft", "torch"}
+    | {"torchao", "transformers"}
+)
+"""Packages whose modules are nobody's own."""
+
+
+def package_of(kind: type) -> str:
+    """Return the package that a class is from."""
+    return kind.__module__.partition(".")[0]
+
+
+def pretrained(module: Any) -> bool:
+    """Tell whether a module is a model of transformers, or derived from one."""
+    return _is_a(module, "transformers.modeling_utils", "PreTrainedModel")
+
+
+def is_peft(module: Any) -> bool:
+    """Tell what the Trainer asks: whether a module is PEFT's wrapper around a model."""
+    return _is_a(module, "peft", "PeftModel") or _is_a(module, "peft", "PeftMixedModel")
+
+
+def _is_a(module: Any, package: str, name: str) -> bool:
+    kind = getattr(sys.modules.get(package), name, None)
+    return isinstance(kind, type) and isinstance(module, kind)
+
+
+def first_pretrained(model: torch.nn.Module) -> tuple[str, Any]:
+    """Return path and module of the outermost model of transformers, or ``None``."""
+    found = ((p, m) for p, m in model.named_modules() if pretrained(m))
+    return min(found, key=lambda each: each[0].count("."), default=("", None))
+
+
+def wraps(module: Any, *, holds: str = "") -> str:
+    """Say what a module is as a wrapper; ``holds`` is the path of a model within it."""
+    kind = type(module)
+    words = []
+    if kind.__name__ in AROUND and package_of(kind) in LIBRARIES:
+        words.append(AROUND[kind.__name__])
+    elif any(each.__name__ == "FSDPModule" for each in kind.__mro__):
+        words.append("sharded by fully_shard")
+    elif is_peft(module):
+        words.append("PEFT's, around the model")
+    elif pretrained(module) and package_of(kind) not in LIBRARIES:
+        base = next(e for e in kind.__mro__ if package_of(e) == "transformers")
+        words.append(f"a class derived from {base.__name__}")
+    elif holds and package_of(kind) not in LIBRARIES:
+        words.append(f"a module of {package_of(kind)}, holds the model as .{holds}")
+    held = vars(module)
+    if held.get("_compiled_call_impl") is not None:
+        words.append("compiled in place by torch.compile")
+    if "_original_forward" in held:
+        words.append("prepared by accelerate: mixed precision, outputs in float32")
+    if held.get("_hf_hook") is not None:
+        words.append("dispatched by accelerate: inputs follow the weights")
+    return "; ".join(words)
+
+
+def wrappers(modules: tuple[ModuleFacts, ...]) -> tuple[Wrapper, ...]:
+    """List the wrappers from outside to inside; those alike are one."""
+    return tuple(_grouped(each for each in modules if each.wraps))
+
+
+def _grouped(found: Iterator[ModuleFacts]) -> Iterator[Wrapper]:
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        alike.setdefault((each.kind, each.wraps), []).append(each.path)
+    for (kind, says), paths in alike.items():
+        yield Wrapper(paths[0], kind, says, len(paths))

@@ -1,0 +1,71 @@
+"""`ftlab.model`: what a model is made of, and what a Trainer sees of it."""
+
+import weakref
+from typing import Any
+
+import torch
+
+from ftlab.laboratory.modules.reading import model_anatomy
+from ftlab.laboratory.modules.values import values_of
+from ftlab.records.errors import BadValueError
+from ftlab.records.model_anatomy import TensorValues
+from ftlab.views.model.model import ModelView
+from ftlab.views.model.model_widget import Values
+
+
+def model(model: Any) -> ModelView:
+    """Show a model's module tree, what stands around it, and what a Trainer sees.
+
+    Blocks that are alike are one line, and those that differ stand out. Of each module:
+    class, parameters, what learns, dtype, device, few bits, adapters and their state,
+    hooks that others have hung on it, tied weights, checkpointing. A click on a module
+    reads its weights. Nothing of the model changes, and it is not kept alive.
+
+    Parameters
+    ----------
+    model
+        A model as you would give it to a Trainer, with all that is wrapped around it,
+        or a trainer that has one.
+
+    Returns
+    -------
+    ModelView
+        ``table()`` has a row for each module, ``trainer()`` one for each decision of
+        a Trainer, with what it costs in bytes.
+
+    Raises
+    ------
+    BadValueError
+        It is no model.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> from ftlab.faults.builders.tiny import lora
+    >>> view = ftlab.model(lora())
+    >>> view.headline()
+    'Model PeftModelForCausalLM: 94.1 K parameters, 3.58 K learn, 368 KiB (float32)'
+    >>> view.table()["class"].value_counts()["lora.Linear"]
+    4
+    """
+    given = model if isinstance(model, torch.nn.Module) else getattr(model, "model", 0)
+    if not isinstance(given, torch.nn.Module):
+        msg = (
+            f"model is of type {type(model).__name__}; it must be a torch.nn.Module, "
+            "or a trainer that has one: ftlab.model(trainer.model)."
+        )
+        raise BadValueError(msg)
+    return ModelView(model_anatomy(given), _values(given))
+
+
+def _values(given: torch.nn.Module) -> Values:
+    held = weakref.ref(given)
+
+    def read(path: str) -> tuple[TensorValues, ...]:
+        live = held()
+        if live is None:
+            msg = "the model has been deleted; call ftlab.model() on the new one."
+            raise BadValueError(msg)
+        return values_of(live, path)
+
+    return read

@@ -1,0 +1,45 @@
+"""The folded tree as HTML that needs no kernel and no script."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from ftlab.views.front_end import front_end
+from ftlab.views.model.words import badges, details, learns, many, storage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ftlab.views.model.folding import Kind, Line
+
+DEEP = 12
+"""Modules within modules that are written out."""
+
+
+def page(headline: str, said: Sequence[str], kinds: Sequence[Kind]) -> str:
+    """Write the tree, wrapped modules open and blocks closed."""
+    style = front_end("style.css", "model/model.css")
+    notes = "".join(f"<div class='ftlab-note'>{escape(each)}</div>" for each in said)
+    tree = "".join(_line(each, kinds, 0) for each in kinds[-1].lines)
+    return (
+        f"<style>{style}</style><div class='ftlab-view ftlab-model-static'>"
+        f"<div class='ftlab-title'>{escape(headline)}</div>{notes}{tree}</div>"
+    )
+
+
+def _line(line: Line, kinds: Sequence[Kind], depth: int) -> str:
+    kind = kinds[line.kind]
+    facts = kind.facts
+    times = f" × {len(line.names)}" if len(line.names) > 1 else ""
+    marks = [word for _, word in badges(facts)]
+    marks += [f"differs: {line.odd}"] if line.odd else []
+    words = [f"{many(facts.parameters)}", learns(facts), storage(facts), *marks]
+    shown = escape(", ".join(filter(None, words)))
+    head = f"<b>{escape(line.label)}{times}</b> <i>{escape(facts.kind)}</i> {shown}"
+    if not kind.lines or depth == DEEP:
+        told = "; ".join(f"{term}: {text}" for term, text in details(facts))
+        return f"<div title='{escape(told, quote=True)}'>{head}</div>"
+    inner = "".join(_line(each, kinds, depth + 1) for each in kind.lines)
+    opened = " open" if len(line.names) == 1 and depth < 4 and not line.odd else ""
+    return f"<details{opened}><summary>{head}</summary>{inner}</details>"

@@ -149,6 +149,14 @@ def _saved(given: Given) -> Iterator[Seen]:
             "adapter_model.safetensors is written without a single tensor",
             fix=f"pass the model within {given.kind}; the Trainer wraps it by itself",
         )
+    elif saving.way == "sharded":
+        yield Seen(
+            "fails",
+            what,
+            f"{given.kind} holds shards (DTensor)",
+            "RuntimeError at the first checkpoint: safetensors writes no shards",
+            fix="give the Trainer the whole model, and fsdp in its arguments",
+        )
     elif saving.way == "renamed":
         yield Seen(
             "fails",
@@ -167,7 +175,7 @@ def _saved(given: Given) -> Iterator[Seen]:
             "that share memory",
             fix="derive the wrapper from PreTrainedModel, with _tied_weights_keys",
         )
-    if hidden and saving.way not in ("empty", "renamed"):
+    if hidden and saving.way in ("state dict", "whole"):
         yield Seen(
             "costs",
             what,
@@ -191,21 +199,17 @@ def _saved(given: Given) -> Iterator[Seen]:
 
 def _devices(given: Given) -> Iterator[Seen]:
     """Read `Trainer.__init__` on ``hf_device_map``, and `_move_model_to_device`."""
-    if given.mapped is None:
-        return
     held = given.asked("hf_device_map")
+    sees = f"{given.kind} has no hf_device_map"
+    if held is None and any(each.is_meta for each in given.outer.parameters()):
+        means = "NotImplementedError: what has no values here cannot be moved"
+        yield Seen("fails", "devices", sees, means)
+    elif held is None and given.mapped is not None:
+        sees += f": that of {given.mapped} is hidden"
+        means = "all of it is moved to one device"
+        fix = "give the wrapper the model's hf_device_map"
+        yield Seen("costs", "devices", sees, means, given.weights, fix)
     if held is None:
-        elsewhere = any(each.is_meta for each in given.outer.parameters())
-        yield Seen(
-            "fails" if elsewhere else "costs",
-            "devices",
-            f"{given.kind} has no hf_device_map: that of {given.mapped} is hidden",
-            "NotImplementedError: .to() of what is offloaded"
-            if elsewhere
-            else "all of it is moved to one device",
-            given.weights,
-            "give the wrapper the model's hf_device_map",
-        )
         return
     there = {str(each) for each in held.values()}
     compute = there - {"cpu", "disk"}
@@ -326,7 +330,7 @@ def _recomputed(given: Given) -> Iterator[Seen]:
     sees = f"{given.kind} has no gradient_checkpointing_enable"
     means = "gradient_checkpointing=True raises AttributeError as training begins"
     fix = "hand the method on, or call it on the model before"
-    yield Seen("costs", "gradient checkpointing", sees, means, fix=fix)
+    yield Seen("noted", "gradient checkpointing", sees, means, fix=fix)
 
 
 def _methods(given: Given) -> Iterator[Seen]:

@@ -87,7 +87,9 @@ def _placed(
 
 
 def _sizes(root: ModuleFacts, saving: Saving, learns: int) -> dict[str, int]:
-    written = {"adapters": saving.adapters, "empty": 0}.get(saving.way, saving.whole)
+    written = {"adapters": saving.adapters, "empty": 0, "sharded": 0}.get(
+        saving.way, saving.whole
+    )
     return {
         "weights": root.bytes,
         "gradients": learns,

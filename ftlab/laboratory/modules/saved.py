@@ -13,7 +13,7 @@ from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.files.saved_keys import adapter_keys
 from ftlab.records.attributes import attribute_of
 
-Way = Literal["adapters", "whole", "state dict", "empty", "renamed"]
+Way = Literal["adapters", "whole", "state dict", "empty", "renamed", "sharded"]
 
 UNWRAPPED = {
     "OptimizedModule": "_orig_mod",
@@ -34,7 +34,8 @@ class Saving:
     way
         ``"adapters"`` and ``"whole"``: by ``save_pretrained``; ``"state dict"``: all of
         it, with neither configuration; ``"empty"`` and ``"renamed"``: by the
-        ``save_pretrained`` of what is within a wrapper whose name is in the keys.
+        ``save_pretrained`` of what is within a wrapper whose name is in the keys;
+        ``"sharded"``: not at all.
     around
         The outermost object without compilation's, DDP's and FSDP's.
     adapters, whole
@@ -90,6 +91,9 @@ def unwrapped(model: Any) -> tuple[Any, str]:
 
 
 def _way(outer: Any, inner: Any, prefix: str) -> Way:
+    whole = attribute_of(inner, "is_distributed_loading_by_transformers", False)
+    if not whole and any(hasattr(each, "to_local") for each in inner.parameters()):
+        return "sharded"
     known = pretrained(inner) or is_peft(inner)
     if not known:
         return "state dict"

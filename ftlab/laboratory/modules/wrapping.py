@@ -1,7 +1,7 @@
 """Which wrappers stand where in a model, and what they do."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -66,14 +66,17 @@ def wraps(module: Any, *, holds: str = "") -> str:
         words.append(f"a class derived from {base.__name__}")
     elif holds and package_of(kind) not in LIBRARIES:
         words.append(f"a module of {package_of(kind)}, holds the model as .{holds}")
-    held = vars(module)
+    return "; ".join([*words, *_done_to(vars(module))])
+
+
+def _done_to(held: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what has been done to a module itself, without one around it."""
     if held.get("_compiled_call_impl") is not None:
-        words.append("compiled in place by torch.compile")
+        yield "compiled in place by torch.compile"
     if "_original_forward" in held:
-        words.append("prepared by accelerate: mixed precision, outputs in float32")
+        yield "prepared by accelerate: mixed precision, outputs in float32"
     if held.get("_hf_hook") is not None:
-        words.append("dispatched by accelerate: inputs follow the weights")
-    return "; ".join(words)
+        yield "dispatched by accelerate: inputs follow the weights"
 
 
 def wrappers(modules: tuple[ModuleFacts, ...]) -> tuple[Wrapper, ...]:

@@ -31,7 +31,7 @@ def page(headline: str, said: Sequence[str], kinds: Sequence[Kind]) -> str:
 def _line(line: Line, kinds: Sequence[Kind], depth: int) -> str:
     kind = kinds[line.kind]
     facts = kind.facts
-    times = f" × {len(line.names)}" if len(line.names) > 1 else ""
+    times = f" \u00d7 {len(line.names)}" if len(line.names) > 1 else ""
     marks = [word for _, word in badges(facts)]
     marks += [f"differs: {line.odd}"] if line.odd else []
     words = [f"{many(facts.parameters)}", learns(facts), storage(facts), *marks]

@@ -68,7 +68,7 @@ def _parts(kinds: Sequence[Kind]) -> list[Part]:
 def _within(kinds: Sequence[Kind], part: Part) -> list[Part]:
     """Return what is in a part, and what is its own as far as it is no part's."""
     name, kind, count = part
-    several = f" × {count}" if count > 1 else ""
+    several = f" \u00d7 {count}" if count > 1 else ""
     around = "" if name == "model" else f"{name}{several}." if several else ""
     return [
         (around + line.label, line.kind, count * len(line.names))

@@ -1,4 +1,4 @@
-"""A model: its modules, its wrappers, what a Trainer sees of it, and what that costs."""
+"""A model: its modules, its wrappers, what a Trainer sees, and what that costs."""
 
 from __future__ import annotations
 

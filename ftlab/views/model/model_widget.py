@@ -70,7 +70,7 @@ class ModelWidget(anywidget.AnyWidget):
 
 
 def _measured(each: TensorValues) -> dict[str, Any]:
-    shape = " × ".join(map(str, each.shape)) or "one number"
+    shape = " \u00d7 ".join(map(str, each.shape)) or "one number"
     facts = [each.dtype, each.read_as, each.missing]
     if math.isfinite(each.mean):
         facts += [f"mean {number(each.mean)}", f"std {number(each.std)}"]

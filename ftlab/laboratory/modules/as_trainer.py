@@ -2,26 +2,19 @@
 
 It asks the outermost object, in the same way as the Trainer does, for what it looks at:
 a wrapper that does not hand an attribute on hides what is within it. Who calls whom:
-`seen_by_trainer` gathers `Given` once, and each function below reads one decision from
-it, in the order in which a Trainer makes them.
+`seen_by_trainer` lets each function below read one decision from `Given`.
 """
 
 import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
-from ftlab.laboratory.modules.saved import Saving, trained_bytes
-from ftlab.laboratory.modules.wrapping import (
-    AROUND,
-    LIBRARIES,
-    is_peft,
-    package_of,
-    pretrained,
-)
+from ftlab.laboratory.modules.saved import Saving, Way
+from ftlab.laboratory.modules.wrapping import is_peft, is_wrapper, own, pretrained
 from ftlab.records.model_anatomy import Seen, SeenState
 from ftlab.records.sizes import size
 
@@ -33,10 +26,26 @@ METHODS = {
     "config": "label smoothing raises AttributeError, and token ids are not aligned "
     "with the tokenizer's",
     "get_input_embeddings": "neftune_noise_alpha raises AttributeError",
+    "gradient_checkpointing_enable": "gradient_checkpointing=True raises "
+    "AttributeError; call it on the model before",
 }
 """What an object must have, and what comes of it where it has not."""
 
-BASE_FIX = "put your own parts on the base model, and get_peft_model around all of it"
+LOST: dict[Way, tuple[str, str]] = {
+    "empty": (
+        "adapter_model.safetensors is written without a single tensor",
+        "pass the model within {}; the Trainer wraps it by itself",
+    ),
+    "renamed": (
+        "from_pretrained finds no weight by its name and draws all of them anew",
+        "pass the model within {}; the Trainer wraps it by itself",
+    ),
+    "sharded": (
+        "RuntimeError at the first checkpoint: safetensors writes no shards",
+        "give the Trainer the whole model in place of {}, and fsdp in its arguments",
+    ),
+}
+"""What becomes of checkpoints, and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,8 @@ class Given:
         Path of the model in few bits, and of what has an ``hf_device_map``; ``None``
         where there is none.
     strange
-        Bytes of what learns and is no adapter's, where there are adapters.
+        Parameters that learn and are no adapter's, where there are adapters: the first
+        one's name, and their bytes.
     """
 
     outer: Any
@@ -57,14 +67,11 @@ class Given:
     few_bits: str | None
     mapped: str | None
     weights: int
-    strange: int
-
-    def has(self, name: str) -> bool:
-        """Tell whether the outermost object has an attribute."""
-        return self.asked(name, _NOTHING) is not _NOTHING
+    learns: int
+    strange: tuple[str, int]
 
     def asked(self, name: str, default: Any = None) -> Any:
-        """Ask the outermost object, as a Trainer does."""
+        """Ask the outermost object for an attribute, as a Trainer does."""
         try:
             return getattr(self.outer, name, default)
         except Exception:  # noqa: BLE001  a property of the user's own
@@ -76,119 +83,85 @@ class Given:
         return type(self.outer).__name__
 
 
-_NOTHING = object()
-
-
 def seen_by_trainer(given: Given) -> tuple[Seen, ...]:
     """List a Trainer's decisions, those first that fail or cost."""
     if "transformers" not in sys.modules:
         says = "transformers is not imported; import it, and call model() again"
         return (Seen("not checked", "a Trainer", says),)
-    readers = (
-        *(_few_bits, _saved, _devices, _several_gpus, _columns, _evaluation),
-        *(_accumulation, _recomputed, _methods, _training),
-    )
-    found = [each for read in readers for each in read(given)]
-    order: list[SeenState] = ["fails", "costs", "not checked", "noted", "works"]
-    return tuple(sorted(found, key=lambda each: order.index(each.state)))
+    found: list[Seen] = []
+    for read in READERS:
+        try:
+            found += read(given)
+        except Exception as error:  # noqa: BLE001  it is said in the view
+            what = read.__name__.strip("_").replace("_", " ")
+            found.append(Seen("not checked", what, f"{type(error).__name__}: {error}"))
+    return tuple(sorted(found, key=lambda e: get_args(SeenState).index(e.state)))
 
 
 def _few_bits(given: Given) -> Iterator[Seen]:
     """Read `transformers.trainer_utils.validate_quantization_for_training`."""
+    what = "few bits"
     if given.few_bits is None:
         return
-    what = "few bits"
-    bare = given.asked("is_quantized", False) and not given.asked(
-        "_hf_peft_config_loaded", False
-    )
+    bare = not given.asked("_hf_peft_config_loaded", False)
     if not given.asked("is_quantized", False):
-        learns = size(trained_bytes(given.outer)) if _learns(given) else "nothing"
-        yield Seen(
-            "costs",
-            what,
-            f"{given.kind} has no is_quantized: the model in few bits at "
-            f"{given.few_bits or 'its place'} is hidden",
-            f"it is not refused where nothing but few bits could be trained ({learns} "
-            "of parameters learns), and on several GPUs DataParallel copies it",
-            given.weights,
-            "give the wrapper's is_quantized, is_loaded_in_4bit and "
-            "quantization_method the model's values, or pass the PeftModel itself",
+        sees = f"{given.kind} has no is_quantized: {given.few_bits} is hidden"
+        means = (
+            f"it is not refused, whatever learns ({size(given.learns)} do), and on "
+            "several GPUs DataParallel copies it"
         )
-    elif bare and given.has("_orig_mod"):
-        says = "ValueError: a compiled model in few bits; compile after training"
-        yield Seen("fails", what, "is_quantized and _orig_mod", says)
+        fix = "hand on is_quantized, is_loaded_in_4bit and quantization_method"
+        yield Seen("costs", what, sees, means, given.weights, fix)
+    elif bare and given.asked("_orig_mod") is not None:
+        means = "ValueError: a compiled model in few bits is not trained"
+        yield Seen("fails", what, "is_quantized and _orig_mod", means)
     elif bare and not is_peft(given.outer) and not _trains_quantised(given):
-        yield Seen(
-            "fails",
-            what,
-            f"is_quantized, and {given.kind} is no PeftModel",
-            "ValueError: purely quantized models are not trained",
-            fix="get_peft_model around the model, and that given to the Trainer",
-        )
+        sees = f"is_quantized, and {given.kind} is no PeftModel"
+        means = "ValueError: purely quantized models are not trained"
+        fix = "get_peft_model around the model, and that given to the Trainer"
+        yield Seen("fails", what, sees, means, fix=fix)
     else:
         yield Seen("works", what, "is_quantized, with adapters")
-
-
-def _learns(given: Given) -> bool:
-    return any(each.requires_grad for each in given.outer.parameters())
 
 
 def _trains_quantised(given: Given) -> bool:
     return bool(getattr(given.asked("hf_quantizer"), "is_qat_trainable", False))
 
 
-def _saved(given: Given) -> Iterator[Seen]:
-    """Read `Trainer._save`."""
+def _lost(given: Given) -> Iterator[Seen]:
+    """Read what `Trainer._save` cannot write, or writes in vain."""
     saving, what = given.saving, "checkpoints"
-    hidden = saving.adapters and saving.way != "adapters"
-    if saving.way == "empty":
-        yield Seen(
-            "fails",
-            what,
-            f"a PeftModel within {given.kind}, whose keys begin with {saving.prefix!r}",
-            "adapter_model.safetensors is written without a single tensor",
-            fix=f"pass the model within {given.kind}; the Trainer wraps it by itself",
-        )
-    elif saving.way == "sharded":
-        yield Seen(
-            "fails",
-            what,
-            f"{given.kind} holds shards (DTensor)",
-            "RuntimeError at the first checkpoint: safetensors writes no shards",
-            fix="give the Trainer the whole model, and fsdp in its arguments",
-        )
-    elif saving.way == "renamed":
-        yield Seen(
-            "fails",
-            what,
-            f"a model within {given.kind}, whose keys begin with {saving.prefix!r}",
-            "from_pretrained finds no weight by its name and draws all of them anew",
-            fix=f"pass the model within {given.kind}; the Trainer wraps it by itself",
-        )
-    elif saving.shared and saving.way == "state dict":
-        yield Seen(
-            "fails",
-            what,
-            f"{given.kind} is no PreTrainedModel and has tied weights "
-            f"({' = '.join(saving.shared[:2])})",
+    if saving.way in LOST:
+        means, fix = LOST[saving.way]
+        sees = f"a {type(saving.inner).__name__}, whose keys begin with "
+        sees += f"{saving.prefix!r}" if saving.prefix else "what shards have"
+        yield Seen("fails", what, sees, means, fix=fix.format(given.kind))
+    elif saving.way == "state dict" and saving.shared:
+        names = " = ".join(saving.shared[:2])
+        sees = f"{given.kind} is no PreTrainedModel and has tied weights ({names})"
+        means = (
             "RuntimeError at the first checkpoint: safetensors does not write tensors "
-            "that share memory",
-            fix="derive the wrapper from PreTrainedModel, with _tied_weights_keys",
+            "that share memory"
         )
-    if hidden and saving.way in ("state dict", "whole"):
-        yield Seen(
-            "costs",
-            what,
-            f"{given.kind} is no PeftModel: the adapters at "
-            f"{saving.holder or 'its layers'} are hidden",
-            f"each holds the whole model, {size(saving.whole)}, in place of the "
-            f"adapters' {size(saving.adapters)}, and no adapter_config.json",
-            saving.whole - saving.adapters,
-            BASE_FIX,
-        )
-    elif saving.way == "adapters":
+        fix = "derive the wrapper from PreTrainedModel, with _tied_weights_keys"
+        yield Seen("fails", what, sees, means, fix=fix)
+
+
+def _saved(given: Given) -> Iterator[Seen]:
+    """Read what `Trainer._save` writes."""
+    saving, what = given.saving, "checkpoints"
+    if saving.way == "adapters":
         means = f"each holds the adapters alone, {size(saving.adapters)}"
         yield Seen("works", what, given.kind, means, saving.adapters)
+    elif saving.way not in LOST and saving.adapters:
+        where = saving.holder or "its layers"
+        sees = f"{given.kind} is no PeftModel: the adapters at {where} are hidden"
+        means = (
+            f"each holds the whole model, {size(saving.whole)}, in place of the "
+            f"adapters' {size(saving.adapters)}, and no adapter_config.json"
+        )
+        fix = "put your own parts on the base model, and get_peft_model around all"
+        yield Seen("costs", what, sees, means, saving.whole - saving.adapters, fix)
     elif saving.way == "state dict":
         means = f"each is a state dict of {size(saving.whole)}, without config.json"
         yield Seen("noted", what, f"{given.kind} is no PreTrainedModel", means)
@@ -199,158 +172,136 @@ def _saved(given: Given) -> Iterator[Seen]:
 
 def _devices(given: Given) -> Iterator[Seen]:
     """Read `Trainer.__init__` on ``hf_device_map``, and `_move_model_to_device`."""
-    held = given.asked("hf_device_map")
+    held, what = given.asked("hf_device_map"), "devices"
     sees = f"{given.kind} has no hf_device_map"
-    if held is None and any(each.is_meta for each in given.outer.parameters()):
+    if held is not None:
+        there = {str(each) for each in held.values()}
+        still = sorted(there & {"cpu", "disk"})
+        means = "it stays where it is"
+        if len(there) - len(still) > 1:
+            means += "; one GPU computes at a time (is_model_parallel)"
+        means += f"; what is on {' and '.join(still)} is never moved" * bool(still)
+        yield Seen("noted", what, f"hf_device_map: {', '.join(sorted(there))}", means)
+    elif any(each.is_meta for each in given.outer.parameters()):
         means = "NotImplementedError: what has no values here cannot be moved"
-        yield Seen("fails", "devices", sees, means)
-    elif held is None and given.mapped is not None:
+        yield Seen("fails", what, sees, means)
+    elif given.mapped is not None:
         sees += f": that of {given.mapped} is hidden"
-        means = "all of it is moved to one device"
         fix = "give the wrapper the model's hf_device_map"
-        yield Seen("costs", "devices", sees, means, given.weights, fix)
-    if held is None:
-        return
-    there = {str(each) for each in held.values()}
-    compute = there - {"cpu", "disk"}
-    means = "it stays where it is"
-    if len(compute) > 1:
-        means += "; one GPU computes at a time (is_model_parallel)"
-    if there - compute:
-        means += f"; what is on {' and '.join(sorted(there - compute))} is never moved"
-    yield Seen("noted", "devices", f"hf_device_map: {', '.join(sorted(there))}", means)
+        means = "all of it is moved to one device"
+        yield Seen("costs", what, sees, means, given.weights, fix)
 
 
 def _several_gpus(given: Given) -> Iterator[Seen]:
     """Read `Trainer._wrap_model` where ``args.n_gpu`` is more than 1."""
-    wrapped = given.kind in AROUND and package_of(type(given.outer)) in LIBRARIES
-    loaded = (given.asked(f"is_loaded_in_{n}bit", False) for n in (4, 8))
-    parallel = given.asked("hf_device_map") or {}
-    if wrapped or any(loaded) or len({str(e) for e in parallel.values()}) > 1:
+    loaded = any(given.asked(f"is_loaded_in_{n}bit", False) for n in (4, 8))
+    held = given.asked("hf_device_map") or {}
+    if loaded or is_wrapper(given.outer) or len({str(e) for e in held.values()}) > 1:
         return
     here = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    yield Seen(
-        "costs" if here > 1 else "noted",
-        "several GPUs",
-        f"nothing that forbids DataParallel; GPUs here: {here}",
+    state: SeenState = "costs" if here > 1 else "noted"
+    sees = f"nothing that forbids DataParallel; GPUs here: {here}"
+    means = (
         "without torchrun, each further GPU gets a copy of all weights in each step, "
-        f"{size(given.weights)}",
-        given.weights,
-        "torchrun, or CUDA_VISIBLE_DEVICES=0",
+        f"{size(given.weights)}"
     )
+    fix = "torchrun, or CUDA_VISIBLE_DEVICES=0"
+    yield Seen(state, "several GPUs", sees, means, given.weights, fix)
 
 
-def _signature(given: Given, *, within_peft: bool) -> list[inspect.Parameter]:
-    outer = given.outer
-    if within_peft and is_peft(outer):
-        outer = getattr(outer, "get_base_model", lambda: outer.base_model.model)()
-    return list(inspect.signature(outer.forward).parameters.values())
+def _within_peft(model: Any) -> Any:
+    if not is_peft(model):
+        return model
+    return getattr(model, "get_base_model", lambda: model.base_model.model)()
+
+
+_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _columns(given: Given) -> Iterator[Seen]:
     """Read `Trainer._set_signature_columns_if_needed` and `_remove_unused_columns`."""
-    taken = _signature(given, within_peft=True)
-    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    names = [each.name for each in taken if each.kind not in open_ended]
+    taken = inspect.signature(_within_peft(given.outer).forward).parameters.values()
+    names = [each.name for each in taken if each.kind not in _OPEN]
     if names:
-        some = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+        sees = f"forward takes {', '.join(names[:4])}{', ...' * (len(names) > 4)}"
         means = "all other columns of the dataset are dropped"
-        yield Seen("works", "columns", f"forward takes {some}", means)
+        yield Seen("works", "columns", sees, means)
         return
-    yield Seen(
-        "fails",
-        "columns",
-        f"forward takes {', '.join(map(str, taken)) or 'nothing'} by name",
-        "ValueError: no column of the dataset matches",
-        fix="name the arguments in the wrapper's forward, or set "
-        "remove_unused_columns=False",
-    )
+    sees = f"forward names no argument ({', '.join(map(str, taken))})"
+    means = "ValueError: no column of the dataset matches"
+    fix = "name the arguments in forward, or set remove_unused_columns=False"
+    yield Seen("fails", "columns", sees, means, fix=fix)
 
 
 def _evaluation(given: Given) -> Iterator[Seen]:
     """Read `find_labels` and `can_return_loss`, which look at the class."""
-    outer = given.outer
-    if is_peft(outer):
-        outer = getattr(outer, "get_base_model", lambda: outer.base_model.model)()
-    taken = inspect.signature(type(outer).forward).parameters
-    spans = {"start_positions", "end_positions"}
-    asking = spans if "QuestionAnswering" in type(outer).__name__ else set[str]()
+    kind = type(_within_peft(given.outer))
+    taken = inspect.signature(kind.forward).parameters
+    spans = ("start_positions", "end_positions")
+    asking = spans if "QuestionAnswering" in kind.__name__ else ()
     labels = [name for name in taken if "label" in name or name in asking]
-    returns = "return_loss" in taken and taken["return_loss"].default is True
-    if labels or returns:
+    if labels or ("return_loss" in taken and taken["return_loss"].default is True):
         yield Seen("works", "evaluation", f"labels: {', '.join(labels) or 'none'}")
         return
-    yield Seen(
-        "costs",
-        "evaluation",
-        f"forward of {type(outer).__name__} names no labels",
-        "evaluate() gives no eval_loss; load_best_model_at_end by it raises KeyError",
-        fix='name labels in forward, or set label_names=["labels"]',
+    sees = f"forward of {kind.__name__} names no labels"
+    means = (
+        "evaluate() gives no eval_loss; load_best_model_at_end by it raises KeyError"
     )
+    fix = 'name labels in forward, or set label_names=["labels"]'
+    yield Seen("costs", "evaluation", sees, means, fix=fix)
 
 
 def _accumulation(given: Given) -> Iterator[Seen]:
     """Read ``model_accepts_loss_kwargs``."""
-    outer = given.saving.around
-    if is_peft(outer):
-        outer = getattr(outer, "get_base_model", lambda: outer.base_model.model)()
-    accepts = getattr(outer, "accepts_loss_kwargs", None)
+    # torch.compile stays around the model where the loss is computed
+    compiled = given.saving.prefix.startswith("_orig_mod")
+    model = _within_peft(given.outer if compiled else given.saving.inner)
+    accepts = getattr(model, "accepts_loss_kwargs", None)
     if accepts is None:
-        kinds = [e.kind for e in inspect.signature(outer.forward).parameters.values()]
+        kinds = [e.kind for e in inspect.signature(model.forward).parameters.values()]
         accepts = inspect.Parameter.VAR_KEYWORD in kinds
-    what, own = "accumulation", package_of(type(outer)) not in LIBRARIES
-    if accepts and own and not pretrained(outer):
-        sees = f"forward of {type(outer).__name__} takes **kwargs"
+    what, users = "accumulation", own(model) and not pretrained(model)
+    if not accepts:
+        sees = f"forward of {type(model).__name__} takes no **kwargs"
+        means = (
+            "num_items_in_batch is not given: the loss is a mean of each micro-batch's "
+            "mean, where short answers count as much as long ones"
+        )
+        fix = "let forward take **kwargs and hand them on to the model"
+        yield Seen("costs" if users else "noted", what, sees, means, fix=fix)
+    elif users:
+        sees = f"forward of {type(model).__name__} takes **kwargs"
         means = (
             "it is given num_items_in_batch, and the loss is not divided by the "
             "accumulation steps: hand it on to the model"
         )
         yield Seen("noted", what, sees, means)
-    elif accepts:
-        yield Seen("works", what, "num_items_in_batch is handed on")
     else:
-        means = (
-            "num_items_in_batch is not given: the loss is a mean of each micro-batch's "
-            "mean, where short answers count as much as long ones"
-        )
-        sees = f"forward of {type(outer).__name__} takes no **kwargs"
-        yield Seen("costs" if own else "noted", what, sees, means, fix=_KWARGS)
-
-
-_KWARGS = "let forward take **kwargs and hand them on to the model"
-
-
-def _recomputed(given: Given) -> Iterator[Seen]:
-    """Read what ``gradient_checkpointing=True`` calls."""
-    names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-    found = [name for name in names if given.has(name)]
-    if found:
-        yield Seen("works", "gradient checkpointing", f"has {found[0]}")
-        return
-    sees = f"{given.kind} has no gradient_checkpointing_enable"
-    means = "gradient_checkpointing=True raises AttributeError as training begins"
-    fix = "hand the method on, or call it on the model before"
-    yield Seen("noted", "gradient checkpointing", sees, means, fix=fix)
+        yield Seen("works", what, "num_items_in_batch is handed on")
 
 
 def _methods(given: Given) -> Iterator[Seen]:
     """Read what is asked for by name."""
     for name, means in METHODS.items():
-        if not given.has(name):
+        if given.asked(name) is None:
             yield Seen("noted", name, f"{given.kind} has no {name}", means)
 
 
 def _training(given: Given) -> Iterator[Seen]:
     """Predict gradients and AdamW's moments, which have the parameters' dtype."""
-    learns = trained_bytes(given.outer)
+    learns, (name, strange) = given.learns, given.strange
     words = f"gradients {size(learns)}, AdamW's two moments {size(2 * learns)}"
     yield Seen("noted", "training", "requires_grad alone", words, 3 * learns)
-    if given.strange:
-        yield Seen(
-            "costs",
-            "training",
-            f"{size(given.strange)} of what learns is no adapter's",
-            f"gradients and moments of it take {size(3 * given.strange)}",
-            3 * given.strange,
-            "requires_grad_(False) on the base, if the adapters alone are to learn",
-        )
+    if strange:
+        # a head that learns is small beside adapters; a base that does is not
+        state: SeenState = "costs" if 2 * strange > learns else "noted"
+        means = f"with gradients and moments they take {size(3 * strange)} more"
+        sees = f"{size(strange)} of what learns is no adapter's, first {name}"
+        fix = "requires_grad_(False) on the base, if the adapters alone are to learn"
+        yield Seen(state, "training", sees, means, 3 * strange, fix)
+
+
+READERS = (
+    *(_few_bits, _lost, _saved, _devices, _several_gpus, _columns, _evaluation),
+    *(_accumulation, _methods, _training),
+)

@@ -33,11 +33,11 @@ class Saving:
     ----------
     way
         ``"adapters"`` and ``"whole"``: by ``save_pretrained``; ``"state dict"``: all of
-        it, with neither configuration; ``"empty"`` and ``"renamed"``: by the
+        it, without a configuration; ``"empty"`` and ``"renamed"``: by the
         ``save_pretrained`` of what is within a wrapper whose name is in the keys;
         ``"sharded"``: not at all.
-    around
-        The outermost object without compilation's, DDP's and FSDP's.
+    inner, prefix
+        What is within such wrappers, and what they put before its keys.
     adapters, whole
         Bytes of the adapters alone, and of everything.
     shared
@@ -47,40 +47,33 @@ class Saving:
     """
 
     way: Way
-    around: Any
+    inner: Any
+    prefix: str
     adapters: int
     whole: int
     shared: tuple[str, ...]
     holder: str
-    prefix: str
 
 
 def saving_of(model: torch.nn.Module, carried: Iterable[Carrier]) -> Saving:
     """Tell how a Trainer would save a model, as in `Trainer._save`."""
-    inner, prefix = unwrapped(model)
+    inner, prefix = _unwrapped(model)
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
     held = holders(model)
-    found = 0
-    if held:
-        try:
-            found = _adapter_bytes(held[0].module, held[0].configs)
-        except Exception:  # noqa: BLE001  PEFT cannot say what it would save
-            parameters = (p for c in carried for ps in c.adapters.values() for p in ps)
-            found = sum({id(p): bytes_of(p) for p in parameters}.values())
-    # what the Trainer takes off again in torch.compile stays on for the loss
-    around = model if type(model).__name__ == "OptimizedModule" else inner
     return Saving(
         _way(model, inner, prefix),
-        around,
-        found,
-        sum(map(bytes_of, _persistent(model).values())),
-        _shared(model),
-        held[0].path if held else "",
+        inner,
         prefix,
+        _adapter_bytes(held[0], carried) if held else 0,
+        sum(map(bytes_of, _persistent(model).values())),
+        next((tuple(each) for each in names.values() if len(each) > 1), ()),
+        held[0].path if held else "",
     )
 
 
-def unwrapped(model: Any) -> tuple[Any, str]:
-    """Take off what accelerate takes off; return what it puts before the keys too."""
+def _unwrapped(model: Any) -> tuple[Any, str]:
     prefix = ""
     while (name := UNWRAPPED.get(type(model).__name__)) is not None:
         # FSDP takes its own name out of its state dict
@@ -91,26 +84,23 @@ def unwrapped(model: Any) -> tuple[Any, str]:
 
 
 def _way(outer: Any, inner: Any, prefix: str) -> Way:
-    whole = attribute_of(inner, "is_distributed_loading_by_transformers", False)
-    if not whole and any(hasattr(each, "to_local") for each in inner.parameters()):
+    loaded = attribute_of(inner, "is_distributed_loading_by_transformers", False)
+    if not loaded and any(hasattr(each, "to_local") for each in inner.parameters()):
         return "sharded"
-    known = pretrained(inner) or is_peft(inner)
-    if not known:
+    if not pretrained(inner) and not is_peft(inner):
         return "state dict"
-    loaded = attribute_of(inner, "_hf_peft_config_loaded", False) is True
-    adapters = is_peft(inner) or loaded
+    adapters = is_peft(inner) or attribute_of(inner, "_hf_peft_config_loaded") is True
     if outer is not inner and prefix:
         return "empty" if adapters else "renamed"
     return "adapters" if adapters else "whole"
 
 
-def _adapter_bytes(model: Any, names: Iterable[str]) -> int:
-    kept = {
-        id(tensor): bytes_of(tensor)
-        for name in names
-        for tensor in adapter_keys(model, name).values()
-    }
-    return sum(kept.values())
+def _adapter_bytes(held: Any, carried: Iterable[Carrier]) -> int:
+    try:
+        keys = [adapter_keys(held.module, name).values() for name in held.configs]
+    except Exception:  # noqa: BLE001  PEFT cannot say what it would save
+        keys = [ps for each in carried for ps in each.adapters.values()]  # type: ignore[misc]
+    return sum({id(each): bytes_of(each) for some in keys for each in some}.values())
 
 
 def _persistent(model: torch.nn.Module) -> dict[int, torch.Tensor]:
@@ -122,16 +112,3 @@ def _persistent(model: torch.nn.Module) -> dict[int, torch.Tensor]:
             if name not in left_out:
                 found[id(buffer)] = buffer
     return found
-
-
-def _shared(model: torch.nn.Module) -> tuple[str, ...]:
-    """Return names of the first tensor that has several."""
-    names: dict[int, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names.setdefault(id(parameter), []).append(name)
-    return next((tuple(each) for each in names.values() if len(each) > 1), ())
-
-
-def trained_bytes(model: torch.nn.Module) -> int:
-    """Return the bytes of what has a gradient."""
-    return sum(bytes_of(each) for each in model.parameters() if each.requires_grad)

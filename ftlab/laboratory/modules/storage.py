@@ -10,27 +10,14 @@ import torch
 from ftlab.probes.plain import dtype_name
 from ftlab.records.attributes import attribute_of
 
-PACKED = {
-    "qweight": "GPTQ",
-    "W_q": "HQQ",
-    "weight_packed": "compressed-tensors",
-    "codebooks": "AQLM",
-}
-"""Names of the tensors in which libraries pack a weight; AWQ has GPTQ's, and no
-``g_idx``."""
+PACKED = {"qweight": "GPTQ", "W_q": "HQQ", "codebooks": "AQLM"}
+PACKED |= {"weight_packed": "compressed-tensors"}
+"""Tensors in which libraries pack a weight; AWQ has GPTQ's, and no ``g_idx``."""
 
 
 @dataclass(slots=True)
 class Storage:
-    """What a module keeps itself, or with all that is below it.
-
-    Attributes
-    ----------
-    dtypes, devices
-        Elements by dtype and by device.
-    stored
-        Bytes by how it is stored.
-    """
+    """What a module keeps: elements by dtype and device, bytes by how it is stored."""
 
     weights: int = 0
     trainable: int = 0
@@ -44,9 +31,8 @@ class Storage:
         self.dtypes[dtype_name(tensor.dtype)] += max(weights, 1)
         self.devices[str(tensor.device)] += max(weights, 1)
         self.stored[stored_as(tensor)] += bytes_of(tensor)
-        if learns is not None:
-            self.weights += weights
-            self.trainable += weights if learns else 0
+        self.weights += 0 if learns is None else weights
+        self.trainable += weights if learns else 0
 
     def add(self, other: "Storage") -> None:
         """Count what is below."""
@@ -65,10 +51,10 @@ def bytes_of(tensor: Any) -> int:
     """Count the bytes of a tensor on this rank, with its scales."""
     if hasattr(tensor, "to_local"):  # one part of it is here
         tensor = tensor.detach().to_local()
-    return int(tensor.nbytes) + sum(each.nbytes for each in scales_of(tensor))
+    return int(tensor.nbytes) + sum(each.nbytes for each in _scales(tensor))
 
 
-def scales_of(tensor: Any) -> Iterator[torch.Tensor]:
+def _scales(tensor: Any) -> Iterator[torch.Tensor]:
     """Yield what bitsandbytes keeps beside a weight: scales, code books, offsets."""
     state = getattr(tensor, "quant_state", None)
     for each in (state, getattr(state, "state2", None)):
@@ -76,20 +62,18 @@ def scales_of(tensor: Any) -> Iterator[torch.Tensor]:
             yield from (each.absmax, each.code)
     if getattr(state, "nested", False):
         yield state.offset
-    scale = getattr(tensor, "SCB", None)
-    if isinstance(scale, torch.Tensor):
+    if isinstance(scale := getattr(tensor, "SCB", None), torch.Tensor):
         yield scale
 
 
 def stored_as(tensor: Any) -> str:
     """Name how a tensor is stored: its dtype, or how many bits."""
-    kind = type(tensor).__name__
-    named = {"Params4bit": "4-bit", "Int8Params": "8-bit"}.get(kind)
-    return named or _of_torchao(tensor) or dtype_name(tensor.dtype)
+    named = {"Params4bit": "4-bit", "Int8Params": "8-bit"}.get(type(tensor).__name__)
+    return named or _own_class(tensor) or dtype_name(tensor.dtype)
 
 
-def _of_torchao(tensor: Any) -> str:
-    """Return the class of a weight that is a tensor of a library's own."""
+def _own_class(tensor: Any) -> str:
+    """Return the class of a weight that is a tensor of torchao's or quanto's own."""
     kind = type(getattr(tensor, "data", tensor))
     package = kind.__module__.partition(".")[0]
     return kind.__name__ if package in ("torchao", "optimum") else ""
@@ -97,21 +81,22 @@ def _of_torchao(tensor: Any) -> str:
 
 def quantised_as(module: Any, own: Mapping[str, Any]) -> str:
     """Say how a module's weight is kept in few bits, by what is there; or nothing."""
-    packed = next((name for name in PACKED if name in own), "")
-    if packed:
-        return _packed_as(module, own, packed)
+    if name := next((each for each in PACKED if each in own), ""):
+        awq = "awq" in type(module).__name__.lower() or "g_idx" not in own
+        method = "AWQ" if name == "qweight" and awq else PACKED[name]
+        weights = packed_weights(module, own)
+        bits = f", {8 * own[name].nbytes / weights:.3g}-bit" if weights else ""
+        return method + bits
     weight = own.get("weight")
-    kind = type(weight).__name__
+    if weight is None:
+        return ""
+    kind, few = type(weight).__name__, weight.element_size() == 1
     if kind == "Params4bit":
         return _four_bits(module, weight)
     if kind == "Int8Params":
-        packed_now = weight.dtype == torch.int8
-        return "8-bit (bitsandbytes)" + ("" if packed_now else ", not packed yet")
-    if weight is None:
-        return ""
-    library = _of_torchao(weight)
-    few = weight.element_size() == 1 and weight.dtype != torch.bool
-    return library or (dtype_name(weight.dtype) if few else "")
+        return "8-bit (bitsandbytes)" + ("" if few else ", not packed yet")
+    few = few and weight.dtype != torch.bool
+    return _own_class(weight) or (dtype_name(weight.dtype) if few else "")
 
 
 def _four_bits(module: Any, weight: Any) -> str:
@@ -125,23 +110,8 @@ def _four_bits(module: Any, weight: Any) -> str:
     return ", ".join(words)
 
 
-def _packed_as(module: Any, own: Mapping[str, Any], name: str) -> str:
-    method = PACKED[name]
-    if name == "qweight" and ("awq" in type(module).__name__.lower() or _no_order(own)):
-        method = "AWQ"
-    weights = packed_weights(module, own)
-    bits = 8 * own[name].nbytes / weights if weights else 0
-    return f"{method}, {bits:.3g}-bit" if bits else method
-
-
-def _no_order(own: Mapping[str, Any]) -> bool:
-    return "g_idx" not in own
-
-
 def packed_weights(module: Any, own: Mapping[str, Any]) -> int:
     """Count the weights that a buffer holds packed; 0 where there is none."""
-    if not any(name in own for name in PACKED):
-        return 0
-    sides = (attribute_of(module, f"{side}_features") for side in ("in", "out"))
-    first, second = (each if isinstance(each, int) else 0 for each in sides)
-    return first * second
+    sides = [attribute_of(module, f"{side}_features", 0) for side in ("in", "out")]
+    packed = any(name in own for name in PACKED)
+    return int(sides[0]) * int(sides[1]) if packed else 0

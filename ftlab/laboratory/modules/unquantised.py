@@ -6,8 +6,7 @@ from the configuration as in transformers: the head, what is tied, the last modu
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -24,20 +23,13 @@ BLOCK = 64
 FEW = frozenset({"4-bit", "8-bit"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a model's configuration asks for.
-
-    Attributes
-    ----------
-    skipped
-        Patterns of names that stay as they are; ``explicit`` if somebody wrote them.
-    """
+class _Asked(NamedTuple):
+    """What a configuration asks for; ``source`` says where ``skipped`` is from."""
 
     bits: int
     nested: bool
     skipped: tuple[str, ...]
-    explicit: bool
+    source: str
 
 
 def unquantised(model: torch.nn.Module) -> tuple[Unquantised, ...]:
@@ -45,31 +37,32 @@ def unquantised(model: torch.nn.Module) -> tuple[Unquantised, ...]:
     found: dict[int, Unquantised] = {}
     for path, module in model.named_modules():
         asked = _asked(module) if pretrained(module) else None
-        if asked is not None:
-            layers = dict(_linears(module))
-            each = _bytes_by_weight(layers)
-            for name, layer in layers.items():
-                if id(layer) not in found and stored_as(layer.weight) not in FEW:
-                    whole = f"{path}.{name}" if path else name
-                    found[id(layer)] = _described(whole, name, layer, asked, each)
+        layers = {} if asked is None else dict(_linears(module))
+        few = [m.weight for m in layers.values() if stored_as(m.weight) in FEW]
+        weights = sum(map(weights_of, few))
+        each = sum(map(bytes_of, few)) / weights if weights else 0.0
+        for name, layer in layers.items():
+            if asked and id(layer) not in found and stored_as(layer.weight) not in FEW:
+                made = _described(name, layer.weight, asked, each)
+                whole = f"{path}.{name}" if path else name
+                found[id(layer)] = Unquantised(whole, *made)
     return tuple(found.values())
 
 
 def _asked(model: Any) -> _Asked | None:
     config = getattr(attribute_of(model, "config"), "quantization_config", None)
-    if config is None:
-        return None
-    get = config.get if isinstance(config, Mapping) else vars(config).get
+    get = (
+        config if isinstance(config, Mapping) else getattr(config, "__dict__", {})
+    ).get
     bits = [n for n in (4, 8) if get(f"load_in_{n}bit") or get(f"_load_in_{n}bit")]
     if not bits:
         return None
-    live = getattr(attribute_of(model, "hf_quantizer"), "modules_to_not_convert", None)
     written = get("llm_int8_skip_modules")
+    live = getattr(attribute_of(model, "hf_quantizer"), "modules_to_not_convert", None)
     skipped = live if live is not None else written
-    if skipped is None:
-        skipped = list(_by_default(model))
-    nested = bool(get("bnb_4bit_use_double_quant"))
-    return _Asked(bits[0], nested, tuple(map(str, skipped)), written is not None)
+    names = tuple(_by_default(model) if skipped is None else map(str, skipped))
+    source = "by default" if written is None else "llm_int8_skip_modules"
+    return _Asked(bits[0], bool(get("bnb_4bit_use_double_quant")), names, source)
 
 
 def _by_default(model: Any) -> Iterator[str]:
@@ -82,7 +75,7 @@ def _by_default(model: Any) -> Iterator[str]:
 
 
 def _linears(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
-    """Yield linear layers with their plain names; an adapter's own are left out."""
+    """Yield linear layers; an adapter's own are left out."""
     for name, module in model.named_modules():
         parts = name.split(".")
         added = any(p.startswith("lora_") or p == "modules_to_save" for p in parts)
@@ -91,30 +84,14 @@ def _linears(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
             yield name, module
 
 
-def _bytes_by_weight(layers: Mapping[str, Any]) -> float:
-    """Return how many bytes a weight takes in the layers that are in few bits."""
-    few = [m.weight for m in layers.values() if stored_as(m.weight) in FEW]
-    weights = sum(map(weights_of, few))
-    return sum(map(bytes_of, few)) / weights if weights else 0.0
-
-
-def _described(
-    path: str, name: str, layer: Any, asked: _Asked, each: float
-) -> Unquantised:
-    weights = int(layer.weight.numel())
-    rows = layer.weight.shape[0]
+def _described(name: str, weight: Any, asked: _Asked, each: float) -> tuple[Any, ...]:
+    weights = weights_of(weight)
     few = predicted_bytes(weights, BLOCK, nested=asked.nested)
-    plain = ".".join(p for p in name.split(".") if p != "base_layer")
-    return Unquantised(
-        path,
-        dtype_name(layer.weight.dtype),
-        asked.bits,
-        weights,
-        bytes_of(layer.weight),
-        int(few if asked.bits == 4 else weights + 4 * rows),
-        int(each * weights),
-        _why_skipped(plain, asked),
-    )
+    predicted = int(few if asked.bits == 4 else weights + 4 * weight.shape[0])
+    kind, plain = dtype_name(weight.dtype), name.replace(".base_layer", "")
+    skipped = _why_skipped(plain, asked)
+    there = bytes_of(weight)
+    return kind, asked.bits, there, predicted, int(each * weights), skipped
 
 
 def _why_skipped(name: str, asked: _Asked) -> str:
@@ -123,6 +100,5 @@ def _why_skipped(name: str, asked: _Asked) -> str:
         pattern = key.removesuffix(".weight")
         boundary = r"(?:(?<=\.)|(?=\.|$))"
         if re.match(rf"(?:{pattern}){boundary}", name) or name.endswith(pattern):
-            source = "llm_int8_skip_modules" if asked.explicit else "by default"
-            return f"{pattern} is skipped ({source})"
+            return f"{pattern} is skipped ({asked.source})"
     return ""

@@ -31,86 +31,71 @@ def values_of(model: torch.nn.Module, path: str) -> tuple[TensorValues, ...]:
     that are below it.
     """
     module = model.get_submodule(path)
-    found = list(_own(module)) or list(module.named_parameters())
-    return tuple(_values(module, name, each) for name, each in found[:TENSORS])
-
-
-def _own(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    yield from module.named_parameters(recurse=False)
-    for name, buffer in module.named_buffers(recurse=False):
-        if buffer.is_floating_point():
-            yield name, buffer
+    buffers = module.named_buffers(recurse=False)
+    found: list[tuple[str, Any]] = [*module.named_parameters(recurse=False)]
+    found += [(name, each) for name, each in buffers if each.is_floating_point()]
+    found = found or list(module.named_parameters())
+    return tuple(_values(module, *each) for each in found[:TENSORS])
 
 
 @torch.no_grad()
 def _values(module: torch.nn.Module, name: str, tensor: Any) -> TensorValues:
-    shape = tuple(int(n) for n in tensor.shape)
-    made = TensorValues(printable(name), shape, dtype_name(tensor.dtype))
-    missing, read, read_as = _readable(module, name, tensor)
+    read, said = _readable(module, name, tensor)
+    kind, shown = dtype_name(tensor.dtype), printable(name)
     if read is None:
-        return TensorValues(made.name, shape, made.dtype, missing=missing)
-    whole = tuple(int(n) for n in read.shape)
-    return TensorValues(made.name, whole, made.dtype, read_as, **_statistics(read))
+        return TensorValues(shown, tuple(tensor.shape), kind, missing=said)
+    return TensorValues(shown, tuple(read.shape), kind, said, **_statistics(read))
 
 
 def _readable(
     module: torch.nn.Module, name: str, tensor: Any
-) -> tuple[str, torch.Tensor | None, str]:
-    """Return why it cannot be read, or what is read and how."""
+) -> tuple[torch.Tensor | None, str]:
+    """Return what is read and how, or why it cannot be."""
     if tensor.is_meta:
         hooked = vars(module).get("_hf_hook") is not None
         there = "offloaded by accelerate" if hooked else "on the meta device"
-        return f"it has no values here: it is {there}", None, ""
+        return None, f"it has no values here: it is {there}"
     if weights_of(tensor) > MOST or not tensor.numel():
-        return f"{weights_of(tensor):,} elements are not read", None, ""
+        return None, f"{weights_of(tensor):,} elements are not read"
     if type(tensor).__name__ in ("Params4bit", "Int8Params"):
-        owner, _, _ = name.rpartition(".")
-        read = whole_weight(module.get_submodule(owner))
+        read = whole_weight(module.get_submodule(name.rpartition(".")[0]))
         if read is None or is_packed_weight(tensor):
-            return "it is packed in a way that is not read here", None, ""
-        return "", read, f"dequantised to {dtype_name(read.dtype)}"
+            return None, "it is packed in a way that is not read here"
+        return read, f"dequantised to {dtype_name(read.dtype)}"
     if hasattr(tensor, "to_local"):
-        return "", tensor.to_local(), "this rank's part"
-    plain = type(tensor.data) is torch.Tensor and not tensor.is_quantized
-    if not plain or tensor.is_complex():
-        return f"{type(tensor.data).__name__} is not read here", None, ""
-    return "", tensor.detach(), ""
+        return tensor.to_local(), "this rank's part"
+    if type(tensor.data) is not torch.Tensor or tensor.is_complex():
+        return None, f"{type(tensor.data).__name__} is not read here"
+    return tensor.detach(), ""
 
 
 def _statistics(tensor: torch.Tensor) -> dict[str, Any]:
-    """Pass over it twice, in float32: moments and range, then the histogram."""
+    """Pass over it twice: moments and range, then the histogram."""
     flat = tensor.reshape(-1)
-    count = zeros = bad = 0
+    count = zeros = 0
     total = square = 0.0
     low, high = math.inf, -math.inf
-    for each in _chunks(flat):
-        fine = each[each.isfinite()]
-        bad += each.numel() - fine.numel()
+    for fine in filter(torch.Tensor.numel, _finite(flat)):
+        count += fine.numel()
         zeros += int((fine == 0).sum())
-        if fine.numel():
-            count += fine.numel()
-            total += float(fine.sum(dtype=torch.float64))
-            square += float(fine.double().square().sum())
-            low, high = min(low, float(fine.min())), max(high, float(fine.max()))
+        total += float(fine.sum(dtype=torch.float64))
+        square += float(fine.double().square().sum())
+        low, high = min(low, float(fine.min())), max(high, float(fine.max()))
     if not count:
-        return {"non_finite": bad}
-    mean = total / count
-    counts = torch.zeros(BINS, dtype=torch.float64)
-    for each in _chunks(flat):
-        fine = each[each.isfinite()]
-        counts += torch.histc(fine, BINS, low, high).cpu()
+        return {"non_finite": flat.numel()}
+    counts = sum(torch.histc(e, BINS, low, high).cpu().double() for e in _finite(flat))
     return {
-        "mean": mean,
-        "std": math.sqrt(max(square / count - mean**2, 0.0)),
+        "mean": total / count,
+        "std": math.sqrt(max(square / count - (total / count) ** 2, 0.0)),
         "low": low,
         "high": high,
         "zeros": zeros / flat.numel(),
-        "non_finite": bad,
-        "edges": (low, high),
-        "counts": tuple(int(n) for n in counts),
+        "non_finite": flat.numel() - count,
+        "counts": tuple(int(n) for n in counts),  # type: ignore[union-attr]
     }
 
 
-def _chunks(flat: torch.Tensor) -> Iterator[torch.Tensor]:
+def _finite(flat: torch.Tensor) -> Iterator[torch.Tensor]:
     for start in range(0, flat.numel(), CHUNK):
-        yield flat[start : start + CHUNK].float()
+        chunk = flat[start : start + CHUNK].float()
+        yield chunk[chunk.isfinite()]

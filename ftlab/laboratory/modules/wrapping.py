@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-from ftlab.records.model_anatomy import ModuleFacts, Wrapper
-
 AROUND = {
     "DistributedDataParallel": "one copy for each process, gradients averaged",
     "DataParallel": "copies all weights to each GPU, in each forward",
@@ -25,9 +23,18 @@ LIBRARIES = frozenset(
 """Packages whose modules are nobody's own."""
 
 
-def package_of(kind: type) -> str:
-    """Return the package that a class is from."""
+def _package(kind: type) -> str:
     return kind.__module__.partition(".")[0]
+
+
+def own(module: Any) -> bool:
+    """Tell whether a module's class is from none of the libraries."""
+    return _package(type(module)) not in LIBRARIES
+
+
+def is_wrapper(module: Any) -> bool:
+    """Tell whether a library has put it around another."""
+    return type(module).__name__ in AROUND and not own(module)
 
 
 def pretrained(module: Any) -> bool:
@@ -55,17 +62,17 @@ def wraps(module: Any, *, holds: str = "") -> str:
     """Say what a module is as a wrapper; ``holds`` is the path of a model within it."""
     kind = type(module)
     words = []
-    if kind.__name__ in AROUND and package_of(kind) in LIBRARIES:
+    if is_wrapper(module):
         words.append(AROUND[kind.__name__])
     elif any(each.__name__ == "FSDPModule" for each in kind.__mro__):
         words.append("sharded by fully_shard")
     elif is_peft(module):
         words.append("PEFT's, around the model")
-    elif pretrained(module) and package_of(kind) not in LIBRARIES:
-        base = next(e for e in kind.__mro__ if package_of(e) == "transformers")
+    elif pretrained(module) and own(module):
+        base = next(e for e in kind.__mro__ if _package(e) == "transformers")
         words.append(f"a class derived from {base.__name__}")
-    elif holds and package_of(kind) not in LIBRARIES:
-        words.append(f"a module of {package_of(kind)}, holds the model as .{holds}")
+    elif holds and own(module):
+        words.append(f"a module of {kind.__module__}, holds the model as .{holds}")
     return "; ".join([*words, *_done_to(vars(module))])
 
 
@@ -77,16 +84,3 @@ def _done_to(held: Mapping[str, Any]) -> Iterator[str]:
         yield "prepared by accelerate: mixed precision, outputs in float32"
     if held.get("_hf_hook") is not None:
         yield "dispatched by accelerate: inputs follow the weights"
-
-
-def wrappers(modules: tuple[ModuleFacts, ...]) -> tuple[Wrapper, ...]:
-    """List the wrappers from outside to inside; those alike are one."""
-    return tuple(_grouped(each for each in modules if each.wraps))
-
-
-def _grouped(found: Iterator[ModuleFacts]) -> Iterator[Wrapper]:
-    alike: dict[tuple[str, str], list[str]] = {}
-    for each in found:
-        alike.setdefault((each.kind, each.wraps), []).append(each.path)
-    for (kind, says), paths in alike.items():
-        yield Wrapper(paths[0], kind, says, len(paths))

@@ -14,17 +14,17 @@ import torch
 from ftlab.probes.naming import clean_name
 from ftlab.probes.subject import Subject
 
-MODULE_HOOKS = {
+_MODULE = {
     "_forward_pre_hooks": "forward pre-hook",
     "_forward_hooks": "forward hook",
     "_backward_pre_hooks": "backward pre-hook",
     "_backward_hooks": "backward hook",
 }
-TENSOR_HOOKS = {
+_TENSOR = {
     "_backward_hooks": "gradient hook",
     "_post_accumulate_grad_hooks": "post-accumulate hook",
 }
-_GLOBAL = {f"_global{name}": f"global {kind}" for name, kind in MODULE_HOOKS.items()}
+_GLOBAL = {f"_global{name}": f"global {kind}" for name, kind in _MODULE.items()}
 _OPTIMIZER = {
     "_optimizer_step_pre_hooks": "step pre-hook",
     "_optimizer_step_post_hooks": "step post-hook",
@@ -93,6 +93,25 @@ class Pile(NamedTuple):
     alike: int
 
 
+def hooks_on(module: torch.nn.Module) -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, name, place and package of each hook on a module and its tensors."""
+    held, tensors = vars(module), vars(module)["_parameters"]
+    tables = [(kind, held.get(name)) for name, kind in _MODULE.items()]
+    for name, kind in _TENSOR.items():
+        tables += [
+            (f"{kind} of {e}", getattr(t, name, None)) for e, t in tensors.items()
+        ]
+    if "forward" in held:
+        tables.append(
+            ("in place of forward", {0: held.get("_hf_hook", held["forward"])})
+        )
+    for kind, hooks in tables:
+        for hook in (hooks or {}).values():
+            inner = _innermost(hook)
+            where = str(getattr(inner, "__module__", None) or type(inner).__module__)
+            yield kind, _name(inner), _site(inner), where.partition(".")[0]
+
+
 def piles(subject: Subject) -> list[Pile]:
     """List the user's functions that are on one object several times."""
     found = [(t, hooks) for t in tables(subject) for hooks in _of_one_function(t)]
@@ -113,13 +132,13 @@ def tables(subject: Subject) -> Iterator[Table]:
             continue
         seen.add(id(module))
         own = vars(module)
-        if any(map(own.get, MODULE_HOOKS)):
-            yield from _crowded(module, "module", MODULE_HOOKS, own)
+        if any(map(own.get, _MODULE)):
+            yield from _crowded(module, "module", _MODULE, own)
         for parameter in own.get("_parameters", {}).values():
             here = (None,) if parameter is None else _on_tensor(parameter)
             if any(here):
-                held = dict(zip(TENSOR_HOOKS, here, strict=True))
-                yield from _crowded(parameter, "param", TENSOR_HOOKS, held)
+                held = dict(zip(_TENSOR, here, strict=True))
+                yield from _crowded(parameter, "param", _TENSOR, held)
         waiting.extend(own.get("_modules", {}).values())
     for optimizer in subject.optimizers:
         held = getattr(optimizer, "__dict__", {})
@@ -127,7 +146,7 @@ def tables(subject: Subject) -> Iterator[Table]:
     yield from _crowded(None, "object", _GLOBAL, vars(torch.nn.modules.module))
 
 
-_on_tensor = operator.attrgetter(*TENSOR_HOOKS)
+_on_tensor = operator.attrgetter(*_TENSOR)
 
 
 def _crowded(
@@ -143,15 +162,15 @@ def _of_one_function(table: Table) -> list[list[Any]]:
     """Part the user's hooks by their code."""
     groups: dict[Hashable, list[Any]] = {}
     for hook in tuple(table.hooks.values()):
-        groups.setdefault(_code(inner_function(hook)), []).append(hook)
+        groups.setdefault(_code(_innermost(hook)), []).append(hook)
     several = (hooks for hooks in groups.values() if len(hooks) > 1)
-    return [hooks for hooks in several if _is_users(inner_function(hooks[0]))]
+    return [hooks for hooks in several if _is_users(_innermost(hooks[0]))]
 
 
 def _pile(owner: str, table: Table, hooks: list[Any]) -> Pile:
-    inner = inner_function(hooks[0])
+    inner = _innermost(hooks[0])
     alike = 1 if _may_repeat(inner) else _alike(hooks)
-    name, at = function_name(inner), function_site(inner)
+    name, at = _name(inner), _site(inner)
     return Pile(owner, table.place, table.kind, name, at, len(hooks), alike)
 
 
@@ -221,7 +240,7 @@ def _in_cell(cell: types.CellType) -> Any:
         return None
 
 
-def inner_function(hook: Any) -> Any:
+def _innermost(hook: Any) -> Any:
     """Return the function of a hook, or the object that is called."""
     while True:
         if isinstance(hook, functools.partial):
@@ -257,14 +276,12 @@ def _may_repeat(inner: Any) -> bool:
     return source is not None and bool(_SETTERS.intersection(source.co_names))
 
 
-def function_name(inner: Any) -> str:
-    """Say what a function, or the object that is called, is called itself."""
+def _name(inner: Any) -> str:
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
     return str(name).rpartition("<locals>.")[2]
 
 
-def function_site(inner: Any) -> str:
-    """Return the file and line where a function begins; empty where it has none."""
+def _site(inner: Any) -> str:
     source = _source(inner)
     if source is None:
         return ""

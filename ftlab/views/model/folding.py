@@ -7,14 +7,13 @@ and dictionaries of modules are no lines of their own: ``layers.0…79``.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ftlab.records.model_anatomy import ModuleFacts, Tie
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
-
-    from ftlab.records.model_anatomy import ModuleFacts
 
 LISTS = frozenset({"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 
@@ -22,20 +21,11 @@ TOLD = 3
 """Differences that are written out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Modules of one kind within another: ``layers.0…79``.
+class Line(NamedTuple):
+    """Modules of one kind within another, their names folded in ``label``.
 
-    Attributes
-    ----------
-    label
-        Their names, folded.
-    kind
-        Index of what each of them is.
-    names
-        Paths from the module that they are in.
-    odd
-        In what they differ from most of their neighbours.
+    ``kind`` is the index of what each is, ``names`` are paths from the module that they
+    are in, and ``odd`` says in what they differ from most of their neighbours.
     """
 
     label: str
@@ -44,8 +34,7 @@ class Line:
     odd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """Modules that are alike; ``facts`` are the first one's."""
 
     facts: ModuleFacts
@@ -60,22 +49,20 @@ def folded(modules: Sequence[ModuleFacts]) -> list[Kind]:
     for at in reversed(range(len(modules))):
         facts = modules[at]
         children = tuple((name, of[index]) for name, index in facts.children)
-        likeness = (*_alike(facts), children)
+        likeness = _alike(facts), children
         if likeness not in known:
             known[likeness] = len(kinds)
             kinds.append(Kind(facts, tuple(_lines(children, kinds))))
         of[at] = known[likeness]
+        kinds[of[at]] = kinds[of[at]]._replace(facts=facts)  # the first one's
     return kinds
 
 
-def _alike(facts: ModuleFacts) -> tuple[Hashable, ...]:
-    """Return what must be the same in modules of one kind."""
-    ties = tuple((each.name, *map(_pattern, each.others)) for each in facts.ties)
-    return (
-        *(facts.kind, facts.own, facts.parameters, facts.trainable, facts.stored),
-        *(facts.dtypes, facts.devices, facts.quantised, facts.adapters, facts.hooks),
-        *(facts.checkpointed, facts.wraps, facts.left, _pattern(facts.same_as), ties),
-    )
+def _alike(facts: ModuleFacts) -> ModuleFacts:
+    """Leave out what may differ in modules of one kind: where they stand."""
+    ties = tuple(Tie(e.name, tuple(map(_pattern, e.others))) for e in facts.ties)
+    same = _pattern(facts.same_as)
+    return replace(facts, path="", children=(), ties=ties, same_as=same)
 
 
 def _pattern(name: str) -> str:
@@ -120,30 +107,21 @@ def _run(names: Sequence[str]) -> str:
 
 def _odd(numbered: dict[int, list[str]], kinds: Sequence[Kind]) -> dict[int, str]:
     """Say of kinds that are few among equals in what they differ."""
+    usual = max(numbered, key=lambda each: len(numbered[each]), default=0)
+    same = [
+        kind for kind in numbered if kinds[kind].facts.kind == kinds[usual].facts.kind
+    ]
     found: dict[int, str] = {}
-    classes = Counter[str]()
-    for kind, names in numbered.items():
-        classes[kinds[kind].facts.kind] += len(names)
-    for kind, names in numbered.items():
-        usual = max(numbered, key=lambda each: len(numbered[each]))
-        same = kinds[kind].facts.kind == kinds[usual].facts.kind
-        most = 2 * len(numbered[usual]) > classes[kinds[usual].facts.kind]
-        if kind != usual and same and most and len(names) < len(numbered[usual]):
+    if same and 2 * len(numbered[usual]) > sum(len(numbered[kind]) for kind in same):
+        for kind in same:
             told = list(differences(kinds, usual, kind))
             more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
             found[kind] = "; ".join(told[:TOLD]) + more
     return found
 
 
-FIELDS = {
-    "adapters": "adapter",
-    "kind": "",
-    "quantised": "few bits",
-    "dtypes": "",
-    "devices": "",
-    "hooks": "hook",
-    "checkpointed": "checkpointing",
-}
+FIELDS = {"adapters": "adapter", "kind": "", "quantised": "few bits", "dtypes": ""}
+FIELDS |= {"devices": "", "hooks": "hook", "checkpointed": "checkpointing"}
 """What makes a difference, and what is missing where there is nothing."""
 
 

@@ -13,33 +13,30 @@ if TYPE_CHECKING:
 
     from ftlab.views.model.folding import Kind, Line
 
-DEEP = 12
-"""Modules within modules that are written out."""
-
 
 def page(headline: str, said: Sequence[str], kinds: Sequence[Kind]) -> str:
     """Write the tree, wrapped modules open and blocks closed."""
     style = front_end("style.css", "model/model.css")
     notes = "".join(f"<div class='ftlab-note'>{escape(each)}</div>" for each in said)
     tree = "".join(_line(each, kinds, 0) for each in kinds[-1].lines)
+    head = f"<div class='ftlab-title'>{escape(headline)}</div>{notes}{tree}"
     return (
-        f"<style>{style}</style><div class='ftlab-view ftlab-model-static'>"
-        f"<div class='ftlab-title'>{escape(headline)}</div>{notes}{tree}</div>"
+        f"<style>{style}</style><div class='ftlab-view ftlab-model-static'>{head}</div>"
     )
 
 
 def _line(line: Line, kinds: Sequence[Kind], depth: int) -> str:
-    kind = kinds[line.kind]
-    facts = kind.facts
-    times = f" \u00d7 {len(line.names)}" if len(line.names) > 1 else ""
+    kind, facts = kinds[line.kind], kinds[line.kind].facts
+    each = "" if len(line.names) == 1 else " each"
     marks = [word for _, word in badges(facts)]
-    marks += [f"differs: {line.odd}"] if line.odd else []
-    words = [f"{many(facts.parameters)}", learns(facts), storage(facts), *marks]
-    shown = escape(", ".join(filter(None, words)))
-    head = f"<b>{escape(line.label)}{times}</b> <i>{escape(facts.kind)}</i> {shown}"
-    if not kind.lines or depth == DEEP:
+    marks += [f"differs: {line.odd}"] * bool(line.odd)
+    words = filter(None, [many(facts.parameters) + each, learns(facts), storage(facts)])
+    shown = escape(", ".join([*words, *marks]))
+    label = f"{line.label} \u00d7 {len(line.names)}" if each else line.label
+    head = f"<b>{escape(label)}</b> <i>{escape(facts.kind)}</i> {shown}"
+    if not kind.lines:
         told = "; ".join(f"{term}: {text}" for term, text in details(facts))
         return f"<div title='{escape(told, quote=True)}'>{head}</div>"
-    inner = "".join(_line(each, kinds, depth + 1) for each in kind.lines)
-    opened = " open" if len(line.names) == 1 and depth < 4 and not line.odd else ""
+    inner = "".join(_line(one, kinds, depth + 1) for one in kind.lines)
+    opened = " open" if not each and depth < 4 and not line.odd else ""
     return f"<details{opened}><summary>{head}</summary>{inner}</details>"

@@ -10,6 +10,7 @@ from ftlab.views.style import SERIES, shortened
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.views.model.folding import Kind
@@ -27,53 +28,43 @@ def draw_memory(
     """Draw both panels; the largest part is opened until there are enough."""
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     parts = [part for part in _parts(kinds) if _bytes(kinds, part)]
-    names = dict.fromkeys(n for p in parts for n, _ in kinds[p[1]].facts.stored)
-    starts = [0.0] * len(parts)
-    for name, colour in zip(names, SERIES * len(names), strict=False):
-        held = [dict(kinds[k].facts.stored).get(name, 0) * n for _, k, n in parts]
-        left.barh(range(len(parts)), held, left=starts, color=colour, label=name)
-        starts = [start + each for start, each in zip(starts, held, strict=True)]
-    left.set_title("weights and buffers by part", fontsize=8.5, loc="left")
-    left.set_yticks(range(len(parts)), [shortened(p[0], 36) for p in parts], fontsize=7)
-    _write(left, starts)
-    if len(names) > 1:
+    stored = [dict(kinds[kind].facts.stored) for _, kind, _ in parts]
+    ways = dict.fromkeys(name for each in stored for name in each)
+    each = [(kept, count) for kept, (_, _, count) in zip(stored, parts, strict=True)]
+    held = {way: [kept.get(way, 0) * count for kept, count in each] for way in ways}
+    _draw(left, "weights and buffers by part", [part[0] for part in parts], held)
+    if len(held) > 1:
         left.legend(fontsize=7, frameon=False, loc="lower right")
-    right.barh(range(len(sizes)), list(sizes.values()), color=SERIES[2])
-    right.set_yticks(range(len(sizes)), list(sizes), fontsize=7)
-    right.set_title("training, predicted", fontsize=8.5, loc="left")
-    _write(right, list(sizes.values()))
+    _draw(right, "training, predicted", list(sizes), {"": list(sizes.values())})
 
 
-def _write(axis: object, values: Sequence[float]) -> None:
-    for at, value in enumerate(values):
-        axis.text(value, at, f" {size(value)}", va="center", fontsize=7)  # type: ignore[attr-defined]
-    axis.set_xlim(0, 1.25 * max([*values, 1]))  # type: ignore[attr-defined]
-    axis.set_xticks([])  # type: ignore[attr-defined]
-    axis.invert_yaxis()  # type: ignore[attr-defined]
-    axis.spines[["top", "right", "bottom"]].set_visible(False)  # type: ignore[attr-defined]
+def _draw(
+    axis: Axes, title: str, names: Sequence[str], held: Mapping[str, Sequence[int]]
+) -> None:
+    ends = [0] * len(names)
+    for (way, values), colour in zip(held.items(), SERIES * len(held), strict=False):
+        axis.barh(range(len(names)), values, left=ends, color=colour, label=way)
+        ends = [end + value for end, value in zip(ends, values, strict=True)]
+    for at, end in enumerate(ends):
+        axis.text(end, at, f" {size(end)}", va="center", fontsize=7)
+    axis.set_title(title, fontsize=8.5, loc="left")
+    axis.set_yticks(range(len(names)), [shortened(e, 36) for e in names], fontsize=7)
+    axis.set(xlim=(0, 1.25 * max([*ends, 1])), xticks=[])
+    axis.invert_yaxis()
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
 
 
 def _parts(kinds: Sequence[Kind]) -> list[Part]:
-    parts: list[Part] = [("model", len(kinds) - 1, 1)]
-    while len(parts) < PARTS:
-        opened = [part for part in parts if kinds[part[1]].lines]
-        if not opened:
-            break
-        largest = max(opened, key=lambda part: _bytes(kinds, part))
+    parts: list[Part] = [("", len(kinds) - 1, 1)]
+    while len(parts) < PARTS and (opened := [p for p in parts if kinds[p[1]].lines]):
+        name, kind, count = largest = max(opened, key=lambda p: _bytes(kinds, p))
+        around = f"{name} \u00d7 {count}." if count > 1 else ""
         at = parts.index(largest)
-        parts[at : at + 1] = _within(kinds, largest)
-    return parts
-
-
-def _within(kinds: Sequence[Kind], part: Part) -> list[Part]:
-    """Return what is in a part, and what is its own as far as it is no part's."""
-    name, kind, count = part
-    several = f" \u00d7 {count}" if count > 1 else ""
-    around = "" if name == "model" else f"{name}{several}." if several else ""
-    return [
-        (around + line.label, line.kind, count * len(line.names))
-        for line in kinds[kind].lines
-    ]
+        parts[at : at + 1] = [
+            (around + line.label, line.kind, count * len(line.names))
+            for line in kinds[kind].lines
+        ]
+    return [(name or "model", kind, count) for name, kind, count in parts]
 
 
 def _bytes(kinds: Sequence[Kind], part: Part) -> int:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ftlab.records.sizes import size
 from ftlab.views.model.folding import folded
 from ftlab.views.model.html import page
 from ftlab.views.model.memory_figure import draw_memory
-from ftlab.views.model.words import MARKS, learns, many, seen_words, storage
-from ftlab.views.style import count
+from ftlab.views.model.words import MARKS, learns, many, notes, storage
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.model_anatomy import ModelAnatomy
     from ftlab.views.model.model_widget import Values
-
-NAMED = 4
-"""Layers that the text form names."""
 
 
 class ModelView(View["ModelAnatomy"]):
@@ -53,15 +48,15 @@ class ModelView(View["ModelAnatomy"]):
     def headline(self) -> str:
         """Say what it is and how large."""
         root = self.anatomy.modules[0]
-        return (
-            f"Model {root.kind}: {many(root.parameters)} parameters, {learns(root)}, "
-            f"{size(root.bytes)} ({storage(root)})"
-        )
+        held = f"{size(root.bytes)} ({storage(root)})" if root.bytes else "empty"
+        told = [f"{many(root.parameters) or 'no'} parameters", learns(root), held]
+        return f"Model {root.kind}: {', '.join(filter(None, told))}"
 
     def _table(self, summary: ModelAnatomy) -> pd.DataFrame:
         """Give each module a row."""
         import pandas as pd
 
+        texts = ("quantised", "checkpointed", "wraps", "left", "same_as")
         rows = [
             {
                 "module": each.path,
@@ -72,16 +67,12 @@ class ModelView(View["ModelAnatomy"]):
                 "bytes": each.bytes,
                 "dtype": ", ".join(each.dtypes),
                 "device": ", ".join(each.devices),
-                "quantised": each.quantised,
                 "adapters": "; ".join(each.adapters),
                 "hooks": "; ".join(
                     f"{h.kind}: {h.function} {h.at}" for h in each.hooks
                 ),
                 "tied": "; ".join(f"{t.name} = {t.others[0]}" for t in each.ties),
-                "checkpointed": each.checkpointed,
-                "wrapper": each.wraps,
-                "left": each.left,
-                "same_as": each.same_as,
+                **{name: getattr(each, name) for name in texts},
             }
             for each in summary.modules
         ]
@@ -91,31 +82,21 @@ class ModelView(View["ModelAnatomy"]):
         """Return what a Trainer decides, a row for each decision."""
         import pandas as pd
 
-        names = ("state", "what", "sees", "means", "bytes", "fix")
-        rows = ({n: getattr(each, n) for n in names} for each in self.anatomy.seen)
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame([asdict(each) for each in self.anatomy.seen])
 
     def _text(self, summary: ModelAnatomy) -> str:
         return "\n".join([self.headline(), *(f"  {each}" for each in self.said())])
 
-    def said(self) -> Iterator[str]:
-        """Yield in lines what is to be known before training."""
-        it = self.anatomy
-        for each in it.wrappers:
-            several = f" ({each.count} alike)" if each.count > 1 else ""
-            yield f"{each.path or 'outermost'}: {each.kind}, {each.says}{several}"
-        for line in odd_lines(self):
-            yield f"! {line}"
-        for seen in it.seen:
-            if seen.state not in ("noted", "works"):
-                yield f"{MARKS[seen.state]} {seen_words(seen)}"
-        yield from unquantised_words(it)
-        for device, (names, held) in it.placed.items():
-            some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
-            yield f"hf_device_map: {device} has {some}, {size(held)}"
-        if it.sizes:
-            yield "; ".join(f"{name} {size(held)}" for name, held in it.sizes.items())
-        yield from it.remarks
+    def said(self) -> list[str]:
+        """Return in lines what is to be known before training, each with a mark."""
+        loud = [e for e in self.anatomy.seen if e.state not in ("noted", "works")]
+        told = [(e, " ← ".join(filter(None, (e.means, e.sees, e.fix)))) for e in loud]
+        lines = [line for kind in self.kinds for line in kind.lines if line.odd]
+        return [
+            *(f"! {line.label} differs: {line.odd}" for line in lines),
+            *(f"{MARKS[each.state]} {each.what}: {words}" for each, words in told),
+            *notes(self.anatomy),
+        ]
 
     def size_of(self, summary: ModelAnatomy) -> tuple[float, float]:
         """Leave room for names of parts."""
@@ -127,7 +108,7 @@ class ModelView(View["ModelAnatomy"]):
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
 
     def _repr_html_(self) -> str:
-        return page(self.headline(), list(self.said()), self.kinds)
+        return page(self.headline(), self.said(), self.kinds)
 
     def _make_widget(self) -> Any:
         from ftlab.views.model.model_widget import ModelWidget
@@ -139,35 +120,3 @@ class ModelView(View["ModelAnatomy"]):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(include, exclude)
         return {**data, "text/html": self._repr_html_()}, metadata
-
-
-def odd_lines(view: ModelView) -> Iterator[str]:
-    """Say which blocks differ from the others like them, and in what."""
-    for kind in view.kinds:
-        for line in kind.lines:
-            if line.odd:
-                yield f"{line.label} differs: {line.odd}"
-
-
-def unquantised_words(anatomy: ModelAnatomy) -> Iterator[str]:
-    """Say which layers are in floating point in a model of few bits, and the cost."""
-    asked = [each for each in anatomy.unquantised if not each.skipped]
-    skipped = [each for each in anatomy.unquantised if each.skipped]
-    for mark, found, why in (
-        ("!", asked, "asked for in {} bits and is not"),
-        ("·", skipped, "left out of the {} bits on purpose"),
-    ):
-        if not found:
-            continue
-        names = ", ".join(e.path for e in found[:NAMED]) + ", ..." * (
-            len(found) > NAMED
-        )
-        costs = sum(each.bytes - each.predicted for each in found)
-        known = [each for each in found if each.measured]
-        measured = sum(each.bytes - each.measured for each in known)
-        more = f" ({size(measured)} by the layers in few bits)" if known else ""
-        words = why.format(found[0].bits)
-        yield (
-            f"{mark} {count(len(found), 'layer')} {words}: {names}; costs "
-            f"{size(costs)}{more}"
-        )

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from ftlab.records.sizes import size
 from ftlab.views.front_end import front_end
-from ftlab.views.model.words import MARKS, badges, details, learns, many, storage
+from ftlab.views.model.words import MARKS, badges, details, learns, many, notes, storage
 from ftlab.views.style import number
 
 if TYPE_CHECKING:
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from ftlab.views.model.folding import Kind
 
 Values = Callable[[str], "tuple[TensorValues, ...]"]
-
-NAME = 80
-"""Characters of what a page calls its question."""
 
 
 class ModelWidget(anywidget.AnyWidget):
@@ -55,61 +51,44 @@ class ModelWidget(anywidget.AnyWidget):
     def _hear(self, _: Any, content: Any, __: Any) -> None:
         """Answer what a page asks for; what makes no sense is left alone."""
         path = content.get("path") if isinstance(content, dict) else None
-        if not isinstance(path, str) or path not in self._paths:
+        if not isinstance(path, str) or path not in self._paths or not self._values:
             return
-        answer = {"name": str(content.get("name", ""))[:NAME], "path": path}
+        answer = {"name": str(content.get("name", ""))[:80], "path": path}
         try:
-            if self._values is None:
-                msg = "the model is not at hand; call ftlab.model(model) again"
-                raise LookupError(msg)
-            tensors = [_measured(each) for each in self._values(path)]
-            self.answer = {**answer, "tensors": tensors}
+            answer["tensors"] = [_measured(each) for each in self._values(path)]
         except Exception as error:  # noqa: BLE001  the page says what went wrong
             said = f"{type(error).__name__}: {str(error)[:200]}"
-            self.answer = {**answer, "tensors": [], "error": said}
+            answer |= {"tensors": [], "error": said}
+        self.answer = answer
 
 
 def _measured(each: TensorValues) -> dict[str, Any]:
-    shape = " \u00d7 ".join(map(str, each.shape)) or "one number"
     facts = [each.dtype, each.read_as, each.missing]
     if math.isfinite(each.mean):
         facts += [f"mean {number(each.mean)}", f"std {number(each.std)}"]
         facts += [f"from {number(each.low)} to {number(each.high)}"]
         facts += [f"{100 * each.zeros:.3g}% zero"] if each.zeros else []
+    shape = " \u00d7 ".join(map(str, each.shape)) or "one number"
     return {
         "name": f"{each.name} ({shape})",
         "words": ", ".join(filter(None, facts)),
         "bad": f"{each.non_finite:,} NaN or infinite" if each.non_finite else "",
         "counts": list(each.counts),
-        "edges": [number(edge) for edge in each.edges],
+        "edges": [number(each.low), number(each.high)],
     }
 
 
 def _spec(
     headline: str, anatomy: ModelAnatomy, kinds: Sequence[Kind]
 ) -> dict[str, Any]:
-    from ftlab.views.model.model import unquantised_words
-
-    devices = {name for each in anatomy.modules for name in each.devices}
     return {
         "title": headline,
-        "devices": len(devices) > 1,
-        "everywhere": next(iter(devices)) if len(devices) == 1 else "",
-        "wrappers": [
-            [each.path or "outermost", each.kind, each.says, each.count]
-            for each in anatomy.wrappers
-        ],
+        "devices": sorted({name for e in anatomy.modules for name in e.devices}),
+        "notes": list(notes(anatomy)),
         "seen": [
             [MARKS[e.state], e.state, e.what, e.sees, e.means, e.fix]
             for e in anatomy.seen
         ],
-        "sizes": [[name, size(held)] for name, held in anatomy.sizes.items()],
-        "faults": list(unquantised_words(anatomy)),
-        "placed": [
-            [device, len(names), ", ".join(names[:3]), size(held)]
-            for device, (names, held) in anatomy.placed.items()
-        ],
-        "remarks": list(anatomy.remarks),
         "versions": anatomy.versions,
         "kinds": [_kind(each) for each in kinds],
     }
@@ -119,8 +98,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
     facts = kind.facts
     return {
         "kind": facts.kind,
-        "many": many(facts.parameters) if facts.parameters else "",
-        "bytes": facts.bytes,
+        "many": many(facts.parameters),
         "own": bool(facts.own),
         "learns": learns(facts),
         "stored": storage(facts),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ftlab.records.sizes import size
+from ftlab.views.style import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from ftlab.records.model_anatomy import ModuleFacts, Seen
+    from ftlab.records.model_anatomy import ModelAnatomy, ModuleFacts, Unquantised
 
 MARKS = {"fails": "✗", "costs": "!", "not checked": "?", "noted": "·", "works": "✓"}
+NAMED = 4
+"""Names that are written out of many."""
 
 
 def many(quantity: float) -> str:
@@ -20,51 +23,43 @@ def many(quantity: float) -> str:
     Examples
     --------
     >>> from ftlab.views.model.words import many
-    >>> many(6_738_415_616), many(8_519_680), many(4096)
-    ('6.74 B', '8.52 M', '4.1 K')
+    >>> many(6_738_415_616), many(8_519_680), many(4096), many(0)
+    ('6.74 B', '8.52 M', '4.1 K', '')
     """
     for unit, each in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
         if quantity >= 0.9995 * each:
             return f"{quantity / each:.3g} {unit}"
-    return f"{quantity:.0f}"
+    return f"{quantity:.0f}" if quantity else ""
 
 
 def learns(facts: ModuleFacts) -> str:
     """Say how much of a module learns."""
-    if not facts.trainable:
-        return "frozen" if facts.parameters else ""
-    if facts.trainable == facts.parameters:
-        return "learns"
+    if facts.trainable in (0, facts.parameters):
+        return ("learns" if facts.trainable else "frozen") * bool(facts.parameters)
     return f"{many(facts.trainable)} learn"
 
 
 def storage(facts: ModuleFacts) -> str:
-    """Say how it is stored, with the shares of several."""
-    if facts.quantised:
-        return facts.quantised.split(",")[0]
+    """Say how it is stored, the most first."""
     kept = sorted(facts.stored, key=lambda each: -each[1])
-    return " + ".join(name for name, held in kept if held)
+    mixed = " + ".join(name for name, held in kept if held)
+    return facts.quantised.partition(",")[0] or mixed
 
 
 def badges(facts: ModuleFacts) -> list[list[str]]:
     """Return what is to be noticed: a colour's name, and a word."""
-    found = []
     states = {each.partition(": ")[2].split(",")[0] for each in facts.adapters}
-    found += [["adapter", f"adapter {state}"] for state in sorted(states)]
-    if facts.wraps:
-        found.append(["wrapper", "wrapper"])
-    if facts.hooks:
-        count = len(facts.hooks)
-        found.append(["hook", f"{count} hook" + "s" * (count > 1)])
-    if facts.ties:
-        found.append(["tie", "tied"])
-    if facts.checkpointed:
-        found.append(["again", "checkpointed"])
-    if facts.left:
-        skipped = "skipped" in facts.left
-        found.append(["again" if skipped else "bad", "not in few bits"])
-    if facts.same_as:
-        found.append(["tie", f"same as {facts.same_as}"])
+    found = [["adapter", f"adapter {state}"] for state in sorted(states)]
+    skipped = "skipped" in facts.left
+    for shown, name, word in (
+        (facts.wraps, "wrapper", "wrapper"),
+        (facts.hooks, "hook", count(len(facts.hooks), "hook")),
+        (facts.ties, "tie", "tied"),
+        (facts.checkpointed, "again", "checkpointed"),
+        (facts.left, "again" if skipped else "bad", "not in few bits"),
+        (facts.same_as, "tie", f"same as {facts.same_as}"),
+    ):
+        found += [[name, word]] if shown else []
     return found
 
 
@@ -72,28 +67,56 @@ def details(facts: ModuleFacts) -> Iterator[list[str]]:
     """Yield what is known of a module, in pairs of a term and its words."""
     own = f", {facts.own:,} its own" if facts.own != facts.parameters else ""
     yield ["parameters", f"{facts.parameters:,}{own}; {facts.trainable:,} learn"]
-    stored = ", ".join(f"{name} {size(held)}" for name, held in facts.stored if held)
-    if stored:
-        yield ["stored as", stored]
-    if facts.devices:
-        yield ["device", ", ".join(facts.devices)]
     for term, text in (
+        ("stored as", ", ".join(f"{name} {size(n)}" for name, n in facts.stored if n)),
+        ("device", ", ".join(facts.devices)),
         ("in few bits", facts.quantised),
         ("left as it was", facts.left),
         ("wrapper", facts.wraps),
         ("checkpointing", facts.checkpointed),
         *(("adapter", each) for each in facts.adapters),
+        *(
+            (hook.kind, f"{hook.function} ({hook.at or hook.by})")
+            for hook in facts.hooks
+        ),
     ):
         if text:
             yield [term, text]
-    for hook in facts.hooks:
-        yield [hook.kind, f"{hook.function} ({hook.at or hook.by})"]
     for tie in facts.ties:
         more = f" and {len(tie.others) - 2} more" if len(tie.others) > 2 else ""
         yield ["tied", f"{tie.name} = {', '.join(tie.others[:2])}{more}"]
 
 
-def seen_words(each: Seen) -> str:
-    """Write one of a Trainer's decisions."""
-    means = f" → {each.means}" if each.means else ""
-    return f"{each.what}: {each.sees}{means}" + f" · {each.fix}" * bool(each.fix)
+def notes(it: ModelAnatomy) -> Iterator[str]:
+    """Yield what is around and about a model; what is to be mended begins with "!"."""
+    wrapping = [(each.kind, each.wraps) for each in it.modules if each.wraps]
+    for each in it.modules:
+        if (same := (each.kind, each.wraps)) in wrapping:
+            several = wrapping.count(same)
+            wrapping = [one for one in wrapping if one != same]
+            alike = f" ({several} alike)" if several > 1 else ""
+            yield f"{each.path or 'outermost'}: {each.kind}, {each.wraps}{alike}"
+    for skipped in (False, True):
+        found = [each for each in it.unquantised if bool(each.skipped) == skipped]
+        if found:
+            yield _unquantised(found, skipped=skipped)
+    for device, (names, held) in it.placed.items():
+        yield f"hf_device_map: {device} has {_some(names)}, {size(held)}"
+    if it.sizes:
+        held_by = "; ".join(f"{name} {size(held)}" for name, held in it.sizes.items())
+        yield f"in training, predicted: {held_by}"
+    yield from it.remarks
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + ", ..." * (len(names) > NAMED)
+
+
+def _unquantised(found: Sequence[Unquantised], *, skipped: bool) -> str:
+    """Say which layers are in floating point in a model of few bits, and the cost."""
+    costs = size(sum(each.bytes - each.predicted for each in found))
+    known = [each.bytes - each.measured for each in found if each.measured]
+    more = f" ({size(sum(known))} by the layers that are)" if known else ""
+    why = "left out of the" if skipped else "! asked for and not in"
+    layers = f"{count(len(found), 'layer')}, {_some([each.path for each in found])}"
+    return f"{why} {found[0].bits} bits: {layers}; costs {costs}{more}"

@@ -161,21 +161,25 @@ def test_four_bits_of_bitsandbytes(tmp_path):
     assert layer.bytes == weight.nbytes + scales
 
 
+def wrapping(model):
+    return [each for each in ftlab.model(model).anatomy.modules if each.wraps]
+
+
 def test_wrappers_are_told_from_outside_to_inside():
     inner = lora()
-    found = ftlab.model(Named(torch.compile(Named(inner)))).anatomy.wrappers
+    found = wrapping(Named(torch.compile(Named(inner))))
     assert [each.kind for each in found] == [
         "Named",
         "OptimizedModule",
         "Named",
         "PeftModelForCausalLM",
     ]
-    assert found[0].says.endswith(
+    assert found[0].wraps.endswith(
         "holds the model as .backbone._orig_mod.backbone.base_model.model"
     )
-    assert not ftlab.model(llama()).anatomy.wrappers
+    assert not wrapping(llama())
     inner.base_model.model.model.layers[0].compile()
-    (part,) = ftlab.model(inner).anatomy.wrappers[1:]
+    (part,) = wrapping(inner)[1:]
     assert part.path.endswith("layers.0")
 
 

@@ -44,7 +44,7 @@ def test_a_layer_in_16_bits_is_named_with_its_cost(model, around):
     assert layer.path.endswith("model.layers.1.self_attn.o_proj")
     assert layer.bytes - layer.measured == pytest.approx(more, rel=0.02)
     assert layer.bytes - layer.predicted == pytest.approx(more, rel=0.02)
-    assert "1 layer asked for in 4 bits and is not" in repr(ftlab.model(whole))
+    assert "! asked for and not in 4 bits: 1 layer" in repr(ftlab.model(whole))
 
 
 def test_adapters_are_no_layers_left_out(model):

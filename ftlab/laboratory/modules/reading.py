@@ -14,7 +14,6 @@ from ftlab.laboratory.modules.tree import modules_of
 from ftlab.laboratory.modules.unquantised import unquantised
 from ftlab.probes.model.tied_weights import untied_weights
 from ftlab.probes.plain import readable
-from ftlab.records.attributes import attribute_of
 from ftlab.records.model_anatomy import ModelAnatomy, ModuleFacts
 from ftlab.records.sizes import size
 
@@ -27,13 +26,14 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
     modules = modules_of(
         model, carried, {e.path: f"{e.dtype}: {why[e.path]}" for e in left}
     )
+    few = (each for each in modules if each.quantised)
     saving = saving_of(model, carried)
     learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
     given = Given(
         model,
         saving,
-        _few_bits(model, modules),
-        next((p for p, m in model.named_modules() if "hf_device_map" in vars(m)), None),
+        _path_with(model, "hf_quantizer") or next((m.path for m in few), None),
+        _path_with(model, "hf_device_map"),
         modules[0].bytes,
         sum(map(bytes_of, learning.values())),
         _strange(learning, carried),
@@ -49,12 +49,10 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
     )
 
 
-def _few_bits(model: torch.nn.Module, modules: Sequence[ModuleFacts]) -> str | None:
-    """Return the path of what was loaded in few bits, or of the first such layer."""
-    for path, module in model.named_modules():
-        if attribute_of(module, "hf_quantizer") is not None and path:
-            return path
-    return next((each.path for each in modules if each.quantised), None)
+def _path_with(model: torch.nn.Module, name: str) -> str | None:
+    """Return the path of the outermost module that has an attribute of its own."""
+    found = (path for path, module in model.named_modules() if name in vars(module))
+    return next(found, None)
 
 
 def _strange(learning: dict[str, Any], carried: Sequence[Carrier]) -> tuple[str, int]:
@@ -72,8 +70,8 @@ def _placed(
     owner: Any = None if path is None else model.get_submodule(path)
     for name, device in () if owner is None else owner.hf_device_map.items():
         names, held = found.get(str(device), ((), 0))
-        there = readable(part=lambda name=name: owner.get_submodule(name)).get("part")
-        held += sum(map(bytes_of, there.parameters())) if there is not None else 0
+        inside = dict(owner.named_modules(remove_duplicate=False)).get(name)
+        held += sum(map(bytes_of, inside.parameters())) if inside is not None else 0
         found[str(device)] = (*names, name or "all of it"), held
     return found
 

@@ -1,5 +1,6 @@
 """How a module keeps its weights: dtypes, few bits, bytes; no value is read."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -57,11 +58,10 @@ def bytes_of(tensor: Any) -> int:
 def _scales(tensor: Any) -> Iterator[torch.Tensor]:
     """Yield what bitsandbytes keeps beside a weight: scales, code books, offsets."""
     state = getattr(tensor, "quant_state", None)
-    for each in (state, getattr(state, "state2", None)):
-        if each is not None:
-            yield from (each.absmax, each.code)
+    if state is not None:
+        yield from (state.absmax, state.code)
     if getattr(state, "nested", False):
-        yield state.offset
+        yield from (state.state2.absmax, state.state2.code, state.offset)
     if isinstance(scale := getattr(tensor, "SCB", None), torch.Tensor):
         yield scale
 
@@ -112,6 +112,7 @@ def _four_bits(module: Any, weight: Any) -> str:
 
 def packed_weights(module: Any, own: Mapping[str, Any]) -> int:
     """Count the weights that a buffer holds packed; 0 where there is none."""
-    sides = [attribute_of(module, f"{side}_features", 0) for side in ("in", "out")]
-    packed = any(name in own for name in PACKED)
-    return int(sides[0]) * int(sides[1]) if packed else 0
+    if PACKED.keys().isdisjoint(own):
+        return 0
+    sides = (attribute_of(module, f"{side}_features", 0) for side in ("in", "out"))
+    return math.prod(sides)

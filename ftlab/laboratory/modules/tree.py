@@ -139,7 +139,7 @@ def _hooks(module: torch.nn.Module) -> tuple[Hook, ...]:
 
 
 def _adapter_words(carrier: Carrier, name: str) -> str:
-    words = [carrier.state(name)]
+    words: list[str] = [carrier.state(name)]
     if hasattr(carrier.module, "original_module"):
         words.append("saved whole")
     for attribute, sign in (("r", "r "), ("scaling", "x ")):

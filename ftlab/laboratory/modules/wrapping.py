@@ -72,7 +72,8 @@ def wraps(module: Any, *, holds: str = "") -> str:
         base = next(e for e in kind.__mro__ if _package(e) == "transformers")
         words.append(f"a class derived from {base.__name__}")
     elif holds and own(module):
-        words.append(f"a module of {kind.__module__}, holds the model as .{holds}")
+        whose = kind.__module__.replace("__main__", "your own")
+        words.append(f"a module of {whose}, holds the model as .{holds}")
     return "; ".join([*words, *_done_to(vars(module))])
 
 

@@ -69,8 +69,8 @@ function renderModel({ model, el }) {
     Object.entries(told).forEach(([name, value]) => row.setAttribute(name, String(value)));
     const name = made("span", "ftlab-name", row);
     Object.assign(name, { title: `${line.label} ${it.kind}`, style: `padding-left: ${line.depth * 14}px` });
-    made("span", "ftlab-caret", name, it.lines.length ? (line.open ? "▾" : "▸") : "");
-    made("span", "ftlab-label", name, line.label);
+    made("span", "ftlab-caret", name, it.lines.length ? (line.open ? "▾" : "▸") : "\u00a0");
+    made("span", many ? "ftlab-label" : "", name, line.label);
     if (many) made("b", "", name, ` × ${line.names.length}`);
     made("em", "", name, it.kind);
     made("span", "ftlab-right", row, it.many + (many && it.many ? " each" : ""));

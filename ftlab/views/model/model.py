@@ -10,7 +10,7 @@ from ftlab.views.model.folding import folded
 from ftlab.views.model.html import page
 from ftlab.views.model.memory_figure import draw_memory
 from ftlab.views.model.words import MARKS, learns, many, notes, storage
-from ftlab.views.view import View
+from ftlab.views.view import View, widget_mode, with_widget
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,5 +118,9 @@ class ModelView(View["ModelAnatomy"]):
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, **_: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = super()._repr_mimebundle_(include, exclude)
-        return {**data, "text/html": self._repr_html_()}, metadata
+        data = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        return (
+            (data, {})
+            if widget_mode() == "static"
+            else with_widget(data, self.widget())
+        )

@@ -53,7 +53,10 @@ class ModelWidget(anywidget.AnyWidget):
         path = content.get("path") if isinstance(content, dict) else None
         if not isinstance(path, str) or path not in self._paths or not self._values:
             return
-        answer = {"name": str(content.get("name", ""))[:80], "path": path}
+        answer: dict[str, Any] = {
+            "name": str(content.get("name", ""))[:80],
+            "path": path,
+        }
         try:
             answer["tensors"] = [_measured(each) for each in self._values(path)]
         except Exception as error:  # noqa: BLE001  the page says what went wrong

@@ -51,7 +51,7 @@ def opened(model: Any) -> tuple[float, Any]:
     """Open the view as a cell does; return seconds and the view."""
     start = time.perf_counter()
     view = ftlab.model(model)
-    view._repr_mimebundle_()  # noqa: SLF001  what IPython calls
+    view._repr_mimebundle_()
     return time.perf_counter() - start, view
 
 

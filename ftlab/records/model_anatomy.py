@@ -7,24 +7,6 @@ SeenState = Literal["fails", "costs", "not checked", "noted", "works"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
-    """A function on a module or a parameter: its name, line and package."""
-
-    kind: str
-    function: str
-    at: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tie:
-    """A parameter that has other names in the model as well."""
-
-    name: str
-    others: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ModuleFacts:
     """One module.
 
@@ -41,8 +23,8 @@ class ModuleFacts:
         Of its own parameters and buffers, most elements first.
     stored
         Bytes of all that is below by how it is stored, such as ``"bfloat16"``.
-    quantised, adapters, checkpointed, wraps
-        In words; empty where it is not so.
+    quantised, adapters, hooks, ties, checkpointed, wraps
+        In words; empty where there is nothing to say.
     left
         What it was to be and is not, such as ``"bfloat16: asked for in 4 bits"``.
     same_as
@@ -62,8 +44,8 @@ class ModuleFacts:
     stored: tuple[tuple[str, int], ...] = ()
     quantised: str = ""
     adapters: tuple[str, ...] = ()
-    hooks: tuple[Hook, ...] = ()
-    ties: tuple[Tie, ...] = ()
+    hooks: tuple[str, ...] = ()
+    ties: tuple[str, ...] = ()
     checkpointed: str = ""
     wraps: str = ""
     left: str = ""

@@ -31,35 +31,21 @@ METHODS = {
 }
 """What an object must have, and what comes of it where it has not."""
 
-LOST: dict[Way, tuple[str, str]] = {
-    "empty": (
-        "adapter_model.safetensors is written without a single tensor",
-        "pass the model within {}; the Trainer wraps it by itself",
-    ),
-    "renamed": (
-        "from_pretrained finds no weight by its name and draws all of them anew",
-        "pass the model within {}; the Trainer wraps it by itself",
-    ),
-    "sharded": (
-        "RuntimeError at the first checkpoint: safetensors writes no shards",
-        "give the Trainer the whole model in place of {}, and fsdp in its arguments",
-    ),
+LOST: dict[Way, str] = {
+    "empty": "adapter_model.safetensors is written without a single tensor",
+    "renamed": "from_pretrained finds no weight by name and draws all of them anew",
+    "sharded": "RuntimeError at the first checkpoint: safetensors writes no shards",
 }
-"""What becomes of checkpoints, and the fix."""
+"""What becomes of checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """What a Trainer would be given, and what is within it.
 
-    Attributes
-    ----------
-    few_bits, mapped
-        Path of the model in few bits, and of what has an ``hf_device_map``; ``None``
-        where there is none.
-    strange
-        Parameters that learn and are no adapter's, where there are adapters: the first
-        one's name, and their bytes.
+    ``few_bits`` and ``mapped`` are the paths of a model in few bits and of what has an
+    ``hf_device_map``; ``weights`` and ``learns`` are bytes; ``strange`` are those, and
+    the first one's name, of what learns beside adapters.
     """
 
     outer: Any
@@ -104,6 +90,7 @@ def _few_bits(given: Given) -> Iterator[Seen]:
     if given.few_bits is None:
         return
     bare = not given.asked("_hf_peft_config_loaded", False)
+    aware = getattr(given.asked("hf_quantizer"), "is_qat_trainable", False)
     if not given.asked("is_quantized", False):
         sees = f"{given.kind} has no is_quantized: {given.few_bits} is hidden"
         means = (
@@ -115,7 +102,7 @@ def _few_bits(given: Given) -> Iterator[Seen]:
     elif bare and given.asked("_orig_mod") is not None:
         means = "ValueError: a compiled model in few bits is not trained"
         yield Seen("fails", what, "is_quantized and _orig_mod", means)
-    elif bare and not is_peft(given.outer) and not _trains_quantised(given):
+    elif bare and not is_peft(given.outer) and not aware:
         sees = f"is_quantized, and {given.kind} is no PeftModel"
         means = "ValueError: purely quantized models are not trained"
         fix = "get_peft_model around the model, and that given to the Trainer"
@@ -124,18 +111,14 @@ def _few_bits(given: Given) -> Iterator[Seen]:
         yield Seen("works", what, "is_quantized, with adapters")
 
 
-def _trains_quantised(given: Given) -> bool:
-    return bool(getattr(given.asked("hf_quantizer"), "is_qat_trainable", False))
-
-
 def _lost(given: Given) -> Iterator[Seen]:
     """Read what `Trainer._save` cannot write, or writes in vain."""
     saving, what = given.saving, "checkpoints"
     if saving.way in LOST:
-        means, fix = LOST[saving.way]
-        sees = f"a {type(saving.inner).__name__}, whose keys begin with "
-        sees += f"{saving.prefix!r}" if saving.prefix else "what shards have"
-        yield Seen("fails", what, sees, means, fix=fix.format(given.kind))
+        keys = f", whose keys begin with {saving.prefix!r}" if saving.prefix else ""
+        sees = f"a {type(saving.inner).__name__}{keys}"
+        fix = "pass the model as it was before; the Trainer wraps it by itself"
+        yield Seen("fails", what, sees, LOST[saving.way], fix=fix)
     elif saving.way == "state dict" and saving.shared:
         names = " = ".join(saving.shared[:2])
         sees = f"{given.kind} is no PreTrainedModel and has tied weights ({names})"

@@ -12,7 +12,7 @@ from ftlab.laboratory.modules.wrapping import first_pretrained, wraps
 from ftlab.probes.graph.checkpoint_flags import FLAG, LAYER
 from ftlab.probes.model.hook_tables import hooks_on
 from ftlab.records.attributes import attribute_of
-from ftlab.records.model_anatomy import Hook, ModuleFacts, Tie
+from ftlab.records.model_anatomy import ModuleFacts
 from ftlab.records.printable import printable
 
 
@@ -112,12 +112,13 @@ class _Walk:
         new.weights += packed
         return here, new
 
-    def _tied(self, path: str, own: Mapping[str, Any]) -> Iterable[Tie]:
+    def _tied(self, path: str, own: Mapping[str, Any]) -> Iterable[str]:
         for name, parameter in own.items():
             names = self._names.get(id(parameter), ())
             others = [printable(e) for e in names if e != _joined(path, name)]
+            more = f" and {len(others) - 2} more" if len(others) > 2 else ""
             if others:
-                yield Tie(name, tuple(others))
+                yield f"{name} = {', '.join(others[:2])}{more}"
 
 
 def _joined(path: str, name: str) -> str:
@@ -132,10 +133,11 @@ def _kind(module: torch.nn.Module) -> str:
     return (f"{parts[2]}." if tuner else "") + printable(kind.__name__)
 
 
-def _hooks(module: torch.nn.Module) -> tuple[Hook, ...]:
+def _hooks(module: torch.nn.Module) -> tuple[str, ...]:
     """List the hooks of others; ftlab's own are left out."""
-    found = dict.fromkeys(each for each in hooks_on(module) if each[3] != "ftlab")
-    return tuple(Hook(*map(printable, each)) for each in found)
+    found = [each for each in hooks_on(module) if each[3] != "ftlab"]
+    said = (f"{kind}: {name} ({place or by})" for kind, name, place, by in found)
+    return tuple(map(printable, said))
 
 
 def _adapter_words(carrier: Carrier, name: str) -> str:

@@ -85,13 +85,11 @@ def _linears(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _described(name: str, weight: Any, asked: _Asked, each: float) -> tuple[Any, ...]:
-    weights = weights_of(weight)
-    few = predicted_bytes(weights, BLOCK, nested=asked.nested)
-    predicted = int(few if asked.bits == 4 else weights + 4 * weight.shape[0])
-    kind, plain = dtype_name(weight.dtype), name.replace(".base_layer", "")
-    skipped = _why_skipped(plain, asked)
-    there = bytes_of(weight)
-    return kind, asked.bits, there, predicted, int(each * weights), skipped
+    count, there, kind = weights_of(weight), bytes_of(weight), dtype_name(weight.dtype)
+    few = predicted_bytes(count, BLOCK, nested=asked.nested)
+    predicted = int(few if asked.bits == 4 else count + 4 * weight.shape[0])
+    skipped = _why_skipped(name.replace(".base_layer", ""), asked)
+    return kind, asked.bits, there, predicted, int(each * count), skipped
 
 
 def _why_skipped(name: str, asked: _Asked) -> str:

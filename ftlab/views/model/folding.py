@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ftlab.records.model_anatomy import ModuleFacts, Tie
+from ftlab.records.model_anatomy import ModuleFacts
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -60,8 +60,7 @@ def folded(modules: Sequence[ModuleFacts]) -> list[Kind]:
 
 def _alike(facts: ModuleFacts) -> ModuleFacts:
     """Leave out what may differ in modules of one kind: where they stand."""
-    ties = tuple(Tie(e.name, tuple(map(_pattern, e.others))) for e in facts.ties)
-    same = _pattern(facts.same_as)
+    ties, same = tuple(map(_pattern, facts.ties)), _pattern(facts.same_as)
     return replace(facts, path="", children=(), ties=ties, same_as=same)
 
 
@@ -151,7 +150,5 @@ def differences(
                 yield from differences(kinds, line.kind, theirs[name], inside)
 
 
-def _words(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(str(getattr(e, "function", e)) for e in value)
-    return str(value)
+def _words(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)

@@ -57,23 +57,12 @@ class ModelView(View["ModelAnatomy"]):
         import pandas as pd
 
         texts = ("quantised", "checkpointed", "wraps", "left", "same_as")
+        counts = ("parameters", "own", "trainable", "bytes")
+        lists = ("dtypes", "devices", "adapters", "hooks", "ties")
         rows = [
-            {
-                "module": each.path,
-                "class": each.kind,
-                "parameters": each.parameters,
-                "own_parameters": each.own,
-                "trainable": each.trainable,
-                "bytes": each.bytes,
-                "dtype": ", ".join(each.dtypes),
-                "device": ", ".join(each.devices),
-                "adapters": "; ".join(each.adapters),
-                "hooks": "; ".join(
-                    f"{h.kind}: {h.function} {h.at}" for h in each.hooks
-                ),
-                "tied": "; ".join(f"{t.name} = {t.others[0]}" for t in each.ties),
-                **{name: getattr(each, name) for name in texts},
-            }
+            {"module": each.path, "class": each.kind}
+            | {name: getattr(each, name) for name in (*counts, *texts)}
+            | {name: "; ".join(getattr(each, name)) for name in lists}
             for each in summary.modules
         ]
         return pd.DataFrame(rows)

@@ -75,16 +75,11 @@ def details(facts: ModuleFacts) -> Iterator[list[str]]:
         ("wrapper", facts.wraps),
         ("checkpointing", facts.checkpointed),
         *(("adapter", each) for each in facts.adapters),
-        *(
-            (hook.kind, f"{hook.function} ({hook.at or hook.by})")
-            for hook in facts.hooks
-        ),
+        *(("hook", each) for each in facts.hooks),
+        *(("tied", each) for each in facts.ties),
     ):
         if text:
             yield [term, text]
-    for tie in facts.ties:
-        more = f" and {len(tie.others) - 2} more" if len(tie.others) > 2 else ""
-        yield ["tied", f"{tie.name} = {', '.join(tie.others[:2])}{more}"]
 
 
 def notes(it: ModelAnatomy) -> Iterator[str]:

@@ -154,7 +154,7 @@ def checked_with_its_checkpoint(make, folder):
 def written_whole(view):
     """Return the bytes of adapters by the table, a second way to count them."""
     rows = view.table()
-    return int(rows[rows["trainable"] > 0]["own_parameters"].sum()) * 4
+    return int(rows[rows["trainable"] > 0]["own"].sum()) * 4
 
 
 @pytest.mark.parametrize("name", ["compiled", "DataParallel"])

@@ -42,7 +42,7 @@ ODD = {
         "self_attn.o_proj: meta, the others cpu",
     ),
     "frozen": (unfrozen, "mlp.up_proj: learns"),
-    "hook": (hooked, "mlp: print, the others no hook"),
+    "hook": (hooked, "mlp: forward hook: print (builtins), the others no hook"),
     "checkpointing": (
         lambda m: [
             setattr(each, "gradient_checkpointing", number != 4)

@@ -73,13 +73,9 @@ class Seen:
 class Unquantised:
     """A linear layer in floating point, of a model that was to be in few bits.
 
-    Attributes
-    ----------
-    predicted, measured
-        Bytes that it would take: by the formula, and by those of each weight in the
-        layers that are in few bits (0 where there is none).
-    skipped
-        Which entry of the configuration skips it; empty where it was asked for.
+    It would take so many bytes, ``predicted`` by the formula and ``measured`` by those
+    of each weight in the layers that are in few bits (0 where there is none). The entry
+    of the configuration by which it is ``skipped`` is empty where it was asked for.
     """
 
     path: str
@@ -95,16 +91,8 @@ class Unquantised:
 class ModelAnatomy:
     """A model.
 
-    Attributes
-    ----------
-    modules
-        The model first, each before what is within it.
-    placed
-        By device of ``hf_device_map``: the entries there, and their bytes.
-    sizes
-        Bytes that training takes, predicted.
-    versions
-        Of what the Trainer's decisions were read in.
+    The model is the first of its modules. ``placed`` has the entries of
+    ``hf_device_map`` by device, and their bytes; ``sizes`` what training takes.
     """
 
     modules: tuple[ModuleFacts, ...]

@@ -27,9 +27,8 @@ def model(model: Any) -> ModelView:
     Returns
     -------
     ModelView
-        ``table()`` has a row for each module: class, parameters, dtype, device, few
-        bits, adapters and their state, others' hooks, ties, checkpointing;
-        ``trainer()`` has one for each decision of a Trainer, and its cost in bytes.
+        ``table()`` has a row for each module, ``trainer()`` one for each decision of a
+        Trainer, with what it costs in bytes.
 
     Raises
     ------

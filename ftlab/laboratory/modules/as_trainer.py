@@ -23,11 +23,9 @@ READ_IN = "5.23"
 each against what a Trainer of the installed version does."""
 
 METHODS = {
-    "config": "label smoothing raises AttributeError, and token ids are not aligned "
-    "with the tokenizer's",
+    "config": "label_smoothing_factor raises AttributeError",
     "get_input_embeddings": "neftune_noise_alpha raises AttributeError",
-    "gradient_checkpointing_enable": "gradient_checkpointing=True raises "
-    "AttributeError; call it on the model before",
+    "gradient_checkpointing_enable": "gradient_checkpointing raises AttributeError",
 }
 """What an object must have, and what comes of it where it has not."""
 
@@ -93,15 +91,12 @@ def _few_bits(given: Given) -> Iterator[Seen]:
     aware = getattr(given.asked("hf_quantizer"), "is_qat_trainable", False)
     if not given.asked("is_quantized", False):
         sees = f"{given.kind} has no is_quantized: {given.few_bits} is hidden"
-        means = (
-            f"it is not refused, whatever learns ({size(given.learns)} do), and on "
-            "several GPUs DataParallel copies it"
-        )
+        means = f"it is trained whatever learns ({size(given.learns)} do)"
         fix = "hand on is_quantized, is_loaded_in_4bit and quantization_method"
         yield Seen("costs", what, sees, means, given.weights, fix)
     elif bare and given.asked("_orig_mod") is not None:
-        means = "ValueError: a compiled model in few bits is not trained"
-        yield Seen("fails", what, "is_quantized and _orig_mod", means)
+        says = "ValueError: a compiled model in few bits is not trained"
+        yield Seen("fails", what, "is_quantized and _orig_mod", says)
     elif bare and not is_peft(given.outer) and not aware:
         sees = f"is_quantized, and {given.kind} is no PeftModel"
         means = "ValueError: purely quantized models are not trained"
@@ -122,10 +117,7 @@ def _lost(given: Given) -> Iterator[Seen]:
     elif saving.way == "state dict" and saving.shared:
         names = " = ".join(saving.shared[:2])
         sees = f"{given.kind} is no PreTrainedModel and has tied weights ({names})"
-        means = (
-            "RuntimeError at the first checkpoint: safetensors does not write tensors "
-            "that share memory"
-        )
+        means = "RuntimeError at the first checkpoint: its tensors share memory"
         fix = "derive the wrapper from PreTrainedModel, with _tied_weights_keys"
         yield Seen("fails", what, sees, means, fix=fix)
 
@@ -166,8 +158,8 @@ def _devices(given: Given) -> Iterator[Seen]:
         means += f"; what is on {' and '.join(still)} is never moved" * bool(still)
         yield Seen("noted", what, f"hf_device_map: {', '.join(sorted(there))}", means)
     elif any(each.is_meta for each in given.outer.parameters()):
-        means = "NotImplementedError: what has no values here cannot be moved"
-        yield Seen("fails", what, sees, means)
+        says = "NotImplementedError: what has no values here cannot be moved"
+        yield Seen("fails", what, sees, says)
     elif given.mapped is not None:
         sees += f": that of {given.mapped} is hidden"
         fix = "give the wrapper the model's hf_device_map"
@@ -184,10 +176,7 @@ def _several_gpus(given: Given) -> Iterator[Seen]:
     here = torch.cuda.device_count() if torch.cuda.is_available() else 0
     state: SeenState = "costs" if here > 1 else "noted"
     sees = f"nothing that forbids DataParallel; GPUs here: {here}"
-    means = (
-        "without torchrun, each further GPU gets a copy of all weights in each step, "
-        f"{size(given.weights)}"
-    )
+    means = f"in each step, each further GPU gets a copy: {size(given.weights)}"
     fix = "torchrun, or CUDA_VISIBLE_DEVICES=0"
     yield Seen(state, "several GPUs", sees, means, given.weights, fix)
 
@@ -227,9 +216,7 @@ def _evaluation(given: Given) -> Iterator[Seen]:
         yield Seen("works", "evaluation", f"labels: {', '.join(labels) or 'none'}")
         return
     sees = f"forward of {kind.__name__} names no labels"
-    means = (
-        "evaluate() gives no eval_loss; load_best_model_at_end by it raises KeyError"
-    )
+    means = "no eval_loss is measured; load_best_model_at_end by it raises KeyError"
     fix = 'name labels in forward, or set label_names=["labels"]'
     yield Seen("costs", "evaluation", sees, means, fix=fix)
 
@@ -246,18 +233,12 @@ def _accumulation(given: Given) -> Iterator[Seen]:
     what, users = "accumulation", own(model) and not pretrained(model)
     if not accepts:
         sees = f"forward of {type(model).__name__} takes no **kwargs"
-        means = (
-            "num_items_in_batch is not given: the loss is a mean of each micro-batch's "
-            "mean, where short answers count as much as long ones"
-        )
+        means = "the loss is a mean of micro-batches' means: short answers count more"
         fix = "let forward take **kwargs and hand them on to the model"
         yield Seen("costs" if users else "noted", what, sees, means, fix=fix)
     elif users:
         sees = f"forward of {type(model).__name__} takes **kwargs"
-        means = (
-            "it is given num_items_in_batch, and the loss is not divided by the "
-            "accumulation steps: hand it on to the model"
-        )
+        means = "it must hand on num_items_in_batch: nothing else divides the loss"
         yield Seen("noted", what, sees, means)
     else:
         yield Seen("works", what, "num_items_in_batch is handed on")

@@ -23,16 +23,16 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
     carried = list(carriers(model))
     left = readable(each=lambda: unquantised(model)).get("each", ())
     why = {e.path: e.skipped or f"asked for in {e.bits} bits" for e in left}
-    modules = modules_of(
-        model, carried, {e.path: f"{e.dtype}: {why[e.path]}" for e in left}
-    )
-    few = (each for each in modules if each.quantised)
+    why = {e.path: f"{e.dtype}: {why[e.path]}" for e in left}
+    modules = modules_of(model, carried, why)
+    few = (each.path for each in modules if each.quantised)
+    loaded = _path_with(model, "hf_quantizer")
     saving = saving_of(model, carried)
     learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
     given = Given(
         model,
         saving,
-        _path_with(model, "hf_quantizer") or next((m.path for m in few), None),
+        next(few, None) if loaded is None else loaded,
         _path_with(model, "hf_device_map"),
         modules[0].bytes,
         sum(map(bytes_of, learning.values())),
@@ -51,8 +51,7 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
 
 def _path_with(model: torch.nn.Module, name: str) -> str | None:
     """Return the path of the outermost module that has an attribute of its own."""
-    found = (path for path, module in model.named_modules() if name in vars(module))
-    return next(found, None)
+    return next((p for p, m in model.named_modules() if name in vars(m)), None)
 
 
 def _strange(learning: dict[str, Any], carried: Sequence[Carrier]) -> tuple[str, int]:
@@ -100,6 +99,5 @@ def _remarks(model: torch.nn.Module, modules: Sequence[ModuleFacts]) -> Iterator
 
 def _versions() -> str:
     here = str(getattr(sys.modules.get("transformers"), "__version__", ""))
-    read = f"; the decisions were read in {READ_IN}"
-    other = "" if here.startswith(f"{READ_IN}.") else read
-    return f"transformers {here}{other}" if here else ""
+    read = "" if here.startswith(f"{READ_IN}.") else f"; they were read in {READ_IN}"
+    return f"transformers {here}{read}" if here else ""

@@ -15,13 +15,10 @@ from ftlab.records.attributes import attribute_of
 
 Way = Literal["adapters", "whole", "state dict", "empty", "renamed", "sharded"]
 
-UNWRAPPED = {
-    "OptimizedModule": "_orig_mod",
-    "DistributedDataParallel": "module",
-    "DataParallel": "module",
-    "FullyShardedDataParallel": "module",
-    "DeepSpeedEngine": "module",
-}
+UNWRAPPED = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module"}
+UNWRAPPED |= dict.fromkeys(
+    ("DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine"), "module"
+)
 """What ``accelerator.unwrap_model`` takes off, and where the model is in it."""
 
 
@@ -29,21 +26,11 @@ UNWRAPPED = {
 class Saving:
     """How a model would be saved.
 
-    Attributes
-    ----------
-    way
-        ``"adapters"`` and ``"whole"``: by ``save_pretrained``; ``"state dict"``: all of
-        it, without a configuration; ``"empty"`` and ``"renamed"``: by the
-        ``save_pretrained`` of what is within a wrapper whose name is in the keys;
-        ``"sharded"``: not at all.
-    inner, prefix
-        What is within such wrappers, and what they put before its keys.
-    adapters, whole
-        Bytes of the adapters alone, and of everything.
-    shared
-        Names of one tensor.
-    holder
-        Path of what holds the adapters.
+    ``"adapters"`` and ``"whole"`` are written by ``save_pretrained``, ``"state dict"``
+    is all of it without a configuration, ``"empty"`` and ``"renamed"`` come of the
+    ``save_pretrained`` of ``inner``, within wrappers that put ``prefix`` before its
+    keys, and what is ``"sharded"`` cannot be written. ``adapters`` and ``whole`` are
+    bytes, ``shared`` are names of one tensor, ``holder`` is the path of the PeftModel.
     """
 
     way: Way

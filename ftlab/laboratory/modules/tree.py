@@ -32,15 +32,10 @@ def modules_of(
 class _Walk:
     """One walk: what has been seen on the way, and what was known before."""
 
-    def __init__(
-        self,
-        model: torch.nn.Module,
-        carried: Iterable[Carrier],
-        left: Mapping[str, str],
-    ) -> None:
+    def __init__(self, model: Any, carried: Any, left: Mapping[str, str]) -> None:
         self.found: list[ModuleFacts | None] = []
         self._left = left
-        self._inner, _ = first_pretrained(model)
+        self._inner = first_pretrained(model)
         self._names: dict[int, list[str]] = defaultdict(list)
         for name, parameter in model.named_parameters(remove_duplicate=False):
             self._names[id(parameter)].append(name)

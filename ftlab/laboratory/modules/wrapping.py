@@ -6,30 +6,22 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import LIBRARIES
+
 AROUND = {
     "DistributedDataParallel": "one copy for each process, gradients averaged",
     "DataParallel": "copies all weights to each GPU, in each forward",
     "FullyShardedDataParallel": "parameters in shards, gathered to compute",
     "DeepSpeedEngine": "trained by DeepSpeed",
     "OptimizedModule": "compiled by torch.compile",
-    "CheckpointWrapper": "computed again in backward",
 }
 """Wrappers of libraries, by class."""
-
-LIBRARIES = frozenset(
-    {"accelerate", "bitsandbytes", "deepspeed", "fairscale", "peft", "torch"}
-    | {"torchao", "transformers"}
-)
-"""Packages whose modules are nobody's own."""
-
-
-def _package(kind: type) -> str:
-    return kind.__module__.partition(".")[0]
 
 
 def own(module: Any) -> bool:
     """Tell whether a module's class is from none of the libraries."""
-    return _package(type(module)) not in LIBRARIES
+    package = type(module).__module__.partition(".")[0]
+    return package not in LIBRARIES | {"deepspeed", "fairscale", "torchao"}
 
 
 def is_wrapper(module: Any) -> bool:
@@ -52,10 +44,10 @@ def _is_a(module: Any, package: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(module, kind)
 
 
-def first_pretrained(model: torch.nn.Module) -> tuple[str, Any]:
-    """Return path and module of the outermost model of transformers, or ``None``."""
-    found = ((p, m) for p, m in model.named_modules() if pretrained(m))
-    return min(found, key=lambda each: each[0].count("."), default=("", None))
+def first_pretrained(model: torch.nn.Module) -> str:
+    """Return the path of the outermost model of transformers; empty without one."""
+    found = (path for path, module in model.named_modules() if pretrained(module))
+    return min(found, key=lambda path: path.count("."), default="")
 
 
 def wraps(module: Any, *, holds: str = "") -> str:
@@ -69,7 +61,7 @@ def wraps(module: Any, *, holds: str = "") -> str:
     elif is_peft(module):
         words.append("PEFT's, around the model")
     elif pretrained(module) and own(module):
-        base = next(e for e in kind.__mro__ if _package(e) == "transformers")
+        base = next(e for e in kind.__mro__ if e.__module__.startswith("transformers."))
         words.append(f"a class derived from {base.__name__}")
     elif holds and own(module):
         whose = kind.__module__.replace("__main__", "your own")

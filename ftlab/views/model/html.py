@@ -19,10 +19,8 @@ def page(headline: str, said: Sequence[str], kinds: Sequence[Kind]) -> str:
     style = front_end("style.css", "model/model.css")
     notes = "".join(f"<div class='ftlab-note'>{escape(each)}</div>" for each in said)
     tree = "".join(_line(each, kinds, 0) for each in kinds[-1].lines)
-    head = f"<div class='ftlab-title'>{escape(headline)}</div>{notes}{tree}"
-    return (
-        f"<style>{style}</style><div class='ftlab-view ftlab-model-static'>{head}</div>"
-    )
+    head = f"<style>{style}</style><div class='ftlab-title'>{escape(headline)}</div>"
+    return f"<div class='ftlab-view ftlab-model-static'>{head}{notes}{tree}</div>"
 
 
 def _line(line: Line, kinds: Sequence[Kind], depth: int) -> str:

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from ftlab.views.model.folding import Kind
 
 PARTS = 7
-"""Parts from which on none is opened any more."""
+"""Parts from which on none is opened any more: name, kind, and how many there are."""
 
 Part = tuple[str, int, int]
-"""Name, kind, and how many there are."""
 
 
 def draw_memory(

@@ -1,4 +1,4 @@
-// A model's tree. What the kernel sends: model_widget.py (_spec, _kind, _measured).
+// A model's tree. What the kernel sends: model_widget.py (spec_of, _kind, _measured).
 const MOST = 400; // lines in the page
 const OPENED = 16; // lines after which nothing is opened by itself
 
@@ -45,8 +45,7 @@ function renderModel({ model, el }) {
     const own = all || fits(line), open = state.open.has(keyOf(line));
     if (own && !all) state.hits += line.path.reduce((count, part) => count * part.names.length, 1);
     const below = open || !all ? gather(line.kind, line.path, all || open) : [];
-    line.open = below.length > 0;
-    return own || line.open ? [line, ...below] : [];
+    return own || below.length ? [{ ...line, open: below.length > 0 }, ...below] : [];
   });
 
   const paint = () => {
@@ -60,7 +59,6 @@ function renderModel({ model, el }) {
     if (state.lines.length > MOST) made("div", "ftlab-note", tree, `${state.lines.length - MOST} more lines: search, or close some`);
     tree.scrollTop = high;
     told.textContent = state.query ? `${state.hits} modules` : several ? "" : `all on ${spec.devices[0] || "no device"}`;
-    Object.assign(root.dataset, { lines: Math.min(MOST, state.lines.length), hits: state.hits });
   };
   const paintLine = (line) => {
     const it = kinds[line.kind], many = line.names.length > 1;

@@ -100,9 +100,10 @@ class ModelView(View["ModelAnatomy"]):
         return page(self.headline(), self.said(), self.kinds)
 
     def _make_widget(self) -> Any:
-        from ftlab.views.model.model_widget import ModelWidget
+        from ftlab.views.model.model_widget import ModelWidget, spec_of
 
-        return ModelWidget(self.headline(), self.anatomy, self.kinds, self._values)
+        spec = spec_of(self.headline(), self.anatomy, self.kinds)
+        return ModelWidget(spec, self._values)
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, **_: Any

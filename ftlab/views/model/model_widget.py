@@ -1,8 +1,7 @@
 """The live tree: lines to open, names to search for, weights to look into.
 
-Each kind of module goes out once, however many there are of it, and the page makes
-lines for what is open. What is in a module's tensors is asked for by message, measured
-in the kernel, and comes back in the trait ``answer``.
+Each kind of module goes out once, and the page makes lines for what is open. What is in
+a module's tensors is asked for by message and comes back in the trait ``answer``.
 """
 
 from __future__ import annotations
@@ -33,25 +32,18 @@ class ModelWidget(anywidget.AnyWidget):
     spec: traitlets.Dict[Any, Any] = traitlets.Dict().tag(sync=True)
     answer: traitlets.Dict[Any, Any] = traitlets.Dict().tag(sync=True)
 
-    def __init__(
-        self,
-        headline: str,
-        anatomy: ModelAnatomy,
-        kinds: Sequence[Kind],
-        values: Values | None,
-    ) -> None:
+    def __init__(self, spec: dict[str, Any], values: Values | None) -> None:
         self._values = values
-        self._paths = {each.path for each in anatomy.modules}
-        super().__init__(spec=_spec(headline, anatomy, kinds))
+        super().__init__(spec=spec)
         self.on_msg(self._hear)
 
     def __repr__(self) -> str:
-        return f"ModelWidget({len(self._paths)} modules)"
+        return f"ModelWidget({len(self.spec['kinds'])} kinds of modules)"
 
     def _hear(self, _: Any, content: Any, __: Any) -> None:
         """Answer what a page asks for; what makes no sense is left alone."""
         path = content.get("path") if isinstance(content, dict) else None
-        if not isinstance(path, str) or path not in self._paths or not self._values:
+        if not isinstance(path, str) or not self._values:
             return
         answer: dict[str, Any] = {
             "name": str(content.get("name", ""))[:80],
@@ -81,9 +73,10 @@ def _measured(each: TensorValues) -> dict[str, Any]:
     }
 
 
-def _spec(
+def spec_of(
     headline: str, anatomy: ModelAnatomy, kinds: Sequence[Kind]
 ) -> dict[str, Any]:
+    """Return what a page is sent."""
     return {
         "title": headline,
         "devices": sorted({name for e in anatomy.modules for name in e.devices}),

@@ -18,14 +18,7 @@ NAMED = 4
 
 
 def many(quantity: float) -> str:
-    """Write how many parameters: ``6.74 B``.
-
-    Examples
-    --------
-    >>> from ftlab.views.model.words import many
-    >>> many(6_738_415_616), many(8_519_680), many(4096), many(0)
-    ('6.74 B', '8.52 M', '4.1 K', '')
-    """
+    """Write how many parameters: ``6.74 B``; nothing for none."""
     for unit, each in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
         if quantity >= 0.9995 * each:
             return f"{quantity / each:.3g} {unit}"

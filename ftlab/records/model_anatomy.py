@@ -55,10 +55,9 @@ class ModuleFacts:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One thing that a Trainer decides by what it is given.
+    """One thing that a Trainer decides by what it ``sees``, and what that ``means``.
 
-    It ``sees`` something, which ``means`` something, costs ``bytes`` in memory or in
-    each checkpoint, and is mended by ``fix``.
+    It costs so many bytes, in memory or in each checkpoint, and ``fix`` mends it.
     """
 
     state: SeenState
@@ -106,10 +105,7 @@ class ModelAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class TensorValues:
-    """What is in one tensor, how it was read, or why that is ``missing``.
-
-    ``counts`` are the histogram of its finite values, from ``low`` to ``high``.
-    """
+    """What is in one tensor; ``counts`` are its histogram, from ``low`` to ``high``."""
 
     name: str
     shape: tuple[int, ...]

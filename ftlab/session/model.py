@@ -21,8 +21,7 @@ def model(model: Any) -> ModelView:
     Parameters
     ----------
     model
-        A model as you would give it to a Trainer, with all that is wrapped around it,
-        or a trainer that has one.
+        As you would give it to a Trainer, with all wrappers; or a trainer that has one.
 
     Returns
     -------

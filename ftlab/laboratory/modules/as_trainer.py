@@ -187,13 +187,10 @@ def _within_peft(model: Any) -> Any:
     return getattr(model, "get_base_model", lambda: model.base_model.model)()
 
 
-_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
 def _columns(given: Given) -> Iterator[Seen]:
     """Read `Trainer._set_signature_columns_if_needed` and `_remove_unused_columns`."""
     taken = inspect.signature(_within_peft(given.outer).forward).parameters.values()
-    names = [each.name for each in taken if each.kind not in _OPEN]
+    names = [each.name for each in taken if str(each)[0] != "*"]
     if names:
         sees = f"forward takes {', '.join(names[:4])}{', ...' * (len(names) > 4)}"
         means = "all other columns of the dataset are dropped"

@@ -8,13 +8,13 @@ import torch
 
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.modules.as_trainer import READ_IN, Given, seen_by_trainer
-from ftlab.laboratory.modules.saved import Saving, saving_of
+from ftlab.laboratory.modules.saved import saving_of
 from ftlab.laboratory.modules.storage import bytes_of
 from ftlab.laboratory.modules.tree import modules_of
 from ftlab.laboratory.modules.unquantised import unquantised
 from ftlab.probes.model.tied_weights import untied_weights
 from ftlab.probes.plain import readable
-from ftlab.records.model_anatomy import ModelAnatomy, ModuleFacts
+from ftlab.records.model_anatomy import ModelAnatomy
 from ftlab.records.sizes import size
 
 
@@ -27,11 +27,10 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
     modules = modules_of(model, carried, why)
     few = (each.path for each in modules if each.quantised)
     loaded = _path_with(model, "hf_quantizer")
-    saving = saving_of(model, carried)
     learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
     given = Given(
         model,
-        saving,
+        saving_of(model, carried),
         next(few, None) if loaded is None else loaded,
         _path_with(model, "hf_device_map"),
         modules[0].bytes,
@@ -43,14 +42,13 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
         seen_by_trainer(given),
         left,
         _placed(model, given.mapped),
-        _sizes(given, saving),
-        tuple(_remarks(model, modules)),
+        _sizes(given),
+        tuple(_remarks(model)),
         _versions(),
     )
 
 
 def _path_with(model: torch.nn.Module, name: str) -> str | None:
-    """Return the path of the outermost module that has an attribute of its own."""
     return next((p for p, m in model.named_modules() if name in vars(m)), None)
 
 
@@ -75,22 +73,21 @@ def _placed(
     return found
 
 
-def _sizes(given: Given, saving: Saving) -> dict[str, int]:
-    written = {"adapters": saving.adapters, "empty": 0, "sharded": 0}
+def _sizes(given: Given) -> dict[str, int]:
+    written = {"adapters": given.saving.adapters, "empty": 0, "sharded": 0}
     return {
         "weights": given.weights,
         "gradients": given.learns,
         "AdamW's two moments": 2 * given.learns,
-        "each checkpoint": written.get(saving.way, saving.whole),
+        "each checkpoint": written.get(given.saving.way, given.saving.whole),
     }
 
 
-def _remarks(model: torch.nn.Module, modules: Sequence[ModuleFacts]) -> Iterator[str]:
+def _remarks(model: torch.nn.Module) -> Iterator[str]:
     for pair in readable(each=lambda: untied_weights(model)).get("each", ()):
         names = f"{pair['output']} and {pair['input']}"
         yield f"{names} are tied by the configuration, and are two tensors"
-    if any("meta" in each.devices for each in modules):
-        empty = (p for p in model.parameters() if p.is_meta)
+    if empty := [each for each in model.parameters() if each.is_meta]:
         held = size(sum(map(bytes_of, empty)))
         yield f"{held} are on the meta device: there are shapes, and no values"
     if not torch.cuda.is_available():

@@ -16,9 +16,7 @@ from ftlab.records.attributes import attribute_of
 Way = Literal["adapters", "whole", "state dict", "empty", "renamed", "sharded"]
 
 UNWRAPPED = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module"}
-UNWRAPPED |= dict.fromkeys(
-    ("DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine"), "module"
-)
+UNWRAPPED |= {"DataParallel": "module", "FullyShardedDataParallel": "module"}
 """What ``accelerator.unwrap_model`` takes off, and where the model is in it."""
 
 

@@ -56,8 +56,7 @@ def bytes_of(tensor: Any) -> int:
 
 
 def _scales(tensor: Any) -> Iterator[torch.Tensor]:
-    """Yield what bitsandbytes keeps beside a weight: scales, code books, offsets."""
-    state = getattr(tensor, "quant_state", None)
+    state: Any = getattr(tensor, "quant_state", None)
     if state is not None:
         yield from (state.absmax, state.code)
     if getattr(state, "nested", False):

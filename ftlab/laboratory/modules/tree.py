@@ -19,11 +19,7 @@ from ftlab.records.printable import printable
 def modules_of(
     model: torch.nn.Module, carried: Iterable[Carrier], left: Mapping[str, str]
 ) -> tuple[ModuleFacts, ...]:
-    """Describe all modules, the model first.
-
-    ``carried`` are what carries adapters; ``left`` says by path what a module was to be
-    and is not.
-    """
+    """Describe all modules; ``left`` says by path what one was to be and is not."""
     walk = _Walk(model, carried, left)
     walk.visit(model, "")
     return tuple(each for each in walk.found if each is not None)
@@ -42,7 +38,9 @@ class _Walk:
         self._adapters: dict[int, tuple[str, ...]] = {}
         for each in carried:
             said = tuple(_adapter_words(each, name) for name in each.adapters)
-            self._adapters[id(each.module)] = said
+            self._adapters[id(each.module)] = (
+                self._adapters.get(id(each.module), ()) + said
+            )
         self._paths: dict[int, str] = {}
         self._counted: set[int] = set()
 

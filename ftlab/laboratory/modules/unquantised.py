@@ -20,12 +20,10 @@ from ftlab.records.model_anatomy import Unquantised
 BLOCK = 64
 """Weights with one scale, as bitsandbytes has it by default."""
 
-FEW = frozenset({"4-bit", "8-bit"})
+FEW = ("4-bit", "8-bit")
 
 
 class _Asked(NamedTuple):
-    """What a configuration asks for; ``source`` says where ``skipped`` is from."""
-
     bits: int
     nested: bool
     skipped: tuple[str, ...]
@@ -77,9 +75,8 @@ def _by_default(model: Any) -> Iterator[str]:
 def _linears(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     """Yield linear layers; an adapter's own are left out."""
     for name, module in model.named_modules():
-        parts = name.split(".")
-        added = any(p.startswith("lora_") or p == "modules_to_save" for p in parts)
         linear = isinstance(module, torch.nn.Linear)
+        added = re.search(r"(^|\.)(lora_|modules_to_save\.)", name)
         if (linear or type(module).__name__ == "Conv1D") and not added:
             yield name, module
 

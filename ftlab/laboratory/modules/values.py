@@ -70,7 +70,6 @@ def _readable(
 
 
 def _statistics(tensor: torch.Tensor) -> dict[str, Any]:
-    """Pass over it twice: moments and range, then the histogram."""
     flat = tensor.reshape(-1)
     count = zeros = 0
     total = square = 0.0

@@ -107,9 +107,7 @@ def _run(names: Sequence[str]) -> str:
 def _odd(numbered: dict[int, list[str]], kinds: Sequence[Kind]) -> dict[int, str]:
     """Say of kinds that are few among equals in what they differ."""
     usual = max(numbered, key=lambda each: len(numbered[each]), default=0)
-    same = [
-        kind for kind in numbered if kinds[kind].facts.kind == kinds[usual].facts.kind
-    ]
+    same = [e for e in numbered if kinds[e].facts.kind == kinds[usual].facts.kind]
     found: dict[int, str] = {}
     if same and 2 * len(numbered[usual]) > sum(len(numbered[kind]) for kind in same):
         for kind in same:
@@ -134,9 +132,9 @@ def differences(
     where = f"{path}: " if path else ""
     told = [each for each in FIELDS if getattr(one, each) != getattr(two, each)]
     for field in told[:1]:
-        here, usually = (_words(getattr(facts, field)) for facts in (two, one))
-        none = f"no {FIELDS[field]}"
-        yield f"{where}{here or none}, the others {usually or none}"
+        values = (getattr(facts, field) for facts in (two, one))
+        words = (e if isinstance(e, str) else ", ".join(e) for e in values)
+        yield where + ", the others ".join(e or f"no {FIELDS[field]}" for e in words)
     learns = bool(one.trainable), bool(two.trainable)
     if not told and not one.children and learns[0] != learns[1]:
         yield f"{where}{'learns' if learns[1] else 'is frozen'}"
@@ -148,7 +146,3 @@ def differences(
             if name in theirs:
                 inside = f"{path}.{name}" if path else name
                 yield from differences(kinds, line.kind, theirs[name], inside)
-
-
-def _words(value: str | tuple[str, ...]) -> str:
-    return value if isinstance(value, str) else ", ".join(value)

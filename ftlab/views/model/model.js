@@ -43,7 +43,7 @@ function renderModel({ model, el }) {
   const keyOf = (line) => (state.query ? `?${line.key}` : line.key); // a search opens and closes lines of its own
   const gather = (kind, path, all) => linesOf(kind, path).flatMap((line) => {
     const own = all || fits(line), open = state.open.has(keyOf(line));
-    if (own && !all) state.hits += line.path.reduce((count, part) => count * part.names.length, 1);
+    state.hits += own && !all ? line.path.reduce((count, part) => count * part.names.length, 1) : 0;
     const below = open || !all ? gather(line.kind, line.path, all || open) : [];
     return own || below.length ? [{ ...line, open: below.length > 0 }, ...below] : [];
   });
@@ -63,10 +63,8 @@ function renderModel({ model, el }) {
   const paintLine = (line) => {
     const it = kinds[line.kind], many = line.names.length > 1;
     const row = made("div", `ftlab-model-row${several ? " ftlab-several" : ""}${line.odd ? " ftlab-odd" : ""}`, tree);
-    const told = { role: "treeitem", "aria-level": line.depth + 1, "aria-selected": state.line?.key === line.key, ...(it.lines.length ? { "aria-expanded": line.open } : {}) };
-    Object.entries(told).forEach(([name, value]) => row.setAttribute(name, String(value)));
-    const name = made("span", "ftlab-name", row);
-    Object.assign(name, { title: `${line.label} ${it.kind}`, style: `padding-left: ${line.depth * 14}px` });
+    Object.assign(row, { role: "treeitem", ariaLevel: line.depth + 1, ariaSelected: state.line?.key === line.key, ariaExpanded: it.lines.length ? line.open : null });
+    const name = Object.assign(made("span", "ftlab-name", row), { title: `${line.label} ${it.kind}`, style: `padding-left: ${line.depth * 14}px` });
     made("span", "ftlab-caret", name, it.lines.length ? (line.open ? "▾" : "▸") : "\u00a0");
     made("span", many ? "ftlab-label" : "", name, line.label);
     if (many) made("b", "", name, ` × ${line.names.length}`);
@@ -90,17 +88,15 @@ function renderModel({ model, el }) {
   const chosen = ({ key, names }) => Math.min(state.picked.get(key) || 0, names.length - 1);
   const paintPanel = () => {
     const { line } = state;
-    panel.replaceChildren();
-    if (!line) { made("span", "ftlab-caption", panel, "Click a module: what it is, and what is in its weights."); return; }
+    panel.replaceChildren(line ? "" : "Click a module: what it is, and what is in its weights.");
+    if (!line) return;
     const it = kinds[line.kind], head = made("div", "", panel), facts = made("dl", "", panel), values = made("div", "ftlab-model-values", panel);
     line.path.forEach((part, at) => {
       if (at) head.append(".");
       if (part.names.length === 1) { made("b", "", head, part.names[0]); return; }
       const pick = made("select", "", head);
-      pick.ariaLabel = "which of them";
       part.names.forEach((text, index) => { made("option", "", pick, text).value = index; });
-      pick.value = String(chosen(part));
-      pick.onchange = () => { state.picked.set(part.key, Number(pick.value)); paintPanel(); };
+      Object.assign(pick, { ariaLabel: "which of them", value: String(chosen(part)), onchange: () => { state.picked.set(part.key, Number(pick.value)); paintPanel(); } });
     });
     made("span", "ftlab-caption", head, `  ${it.kind}`);
     it.details.forEach(([term, text]) => { made("dt", "", facts, term); made("dd", "", facts, text); });

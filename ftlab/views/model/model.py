@@ -87,10 +87,6 @@ class ModelView(View["ModelAnatomy"]):
             *notes(self.anatomy),
         ]
 
-    def size_of(self, summary: ModelAnatomy) -> tuple[float, float]:
-        """Leave room for names of parts."""
-        return 9.6, 3.6
-
     def draw_on(self, figure: Figure | SubFigure, summary: ModelAnatomy) -> None:
         """Draw bytes by part and storage, and beside them what training takes."""
         draw_memory(figure, self.kinds, summary.sizes)

@@ -45,16 +45,13 @@ class ModelWidget(anywidget.AnyWidget):
         path = content.get("path") if isinstance(content, dict) else None
         if not isinstance(path, str) or not self._values:
             return
-        answer: dict[str, Any] = {
-            "name": str(content.get("name", ""))[:80],
-            "path": path,
-        }
+        tensors, said = [], ""
         try:
-            answer["tensors"] = [_measured(each) for each in self._values(path)]
+            tensors = [_measured(each) for each in self._values(path)]
         except Exception as error:  # noqa: BLE001  the page says what went wrong
             said = f"{type(error).__name__}: {str(error)[:200]}"
-            answer |= {"tensors": [], "error": said}
-        self.answer = answer
+        name = str(content.get("name", ""))[:80]
+        self.answer = {"name": name, "path": path, "tensors": tensors, "error": said}
 
 
 def _measured(each: TensorValues) -> dict[str, Any]:
@@ -73,19 +70,15 @@ def _measured(each: TensorValues) -> dict[str, Any]:
     }
 
 
-def spec_of(
-    headline: str, anatomy: ModelAnatomy, kinds: Sequence[Kind]
-) -> dict[str, Any]:
+def spec_of(title: str, it: ModelAnatomy, kinds: Sequence[Kind]) -> dict[str, Any]:
     """Return what a page is sent."""
+    seen = [(MARKS[e.state], e.state, e.what, e.sees, e.means, e.fix) for e in it.seen]
     return {
-        "title": headline,
-        "devices": sorted({name for e in anatomy.modules for name in e.devices}),
-        "notes": list(notes(anatomy)),
-        "seen": [
-            [MARKS[e.state], e.state, e.what, e.sees, e.means, e.fix]
-            for e in anatomy.seen
-        ],
-        "versions": anatomy.versions,
+        "title": title,
+        "devices": sorted({name for e in it.modules for name in e.devices}),
+        "notes": list(notes(it)),
+        "seen": seen,
+        "versions": it.versions,
         "kinds": [_kind(each) for each in kinds],
     }
 

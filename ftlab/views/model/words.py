@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ftlab.records.sizes import size
@@ -43,13 +44,12 @@ def badges(facts: ModuleFacts) -> list[list[str]]:
     """Return what is to be noticed: a colour's name, and a word."""
     states = {each.partition(": ")[2].split(",")[0] for each in facts.adapters}
     found = [["adapter", f"adapter {state}"] for state in sorted(states)]
-    skipped = "skipped" in facts.left
     for shown, name, word in (
         (facts.wraps, "wrapper", "wrapper"),
         (facts.hooks, "hook", count(len(facts.hooks), "hook")),
         (facts.ties, "tie", "tied"),
         (facts.checkpointed, "again", "checkpointed"),
-        (facts.left, "again" if skipped else "bad", "not in few bits"),
+        (facts.left, "again" if "skipped" in facts.left else "bad", "not in few bits"),
         (facts.same_as, "tie", f"same as {facts.same_as}"),
     ):
         found += [[name, word]] if shown else []
@@ -77,11 +77,9 @@ def details(facts: ModuleFacts) -> Iterator[list[str]]:
 
 def notes(it: ModelAnatomy) -> Iterator[str]:
     """Yield what is around and about a model; what is to be mended begins with "!"."""
-    wrapping = [(each.kind, each.wraps) for each in it.modules if each.wraps]
+    wrapping = Counter((each.kind, each.wraps) for each in it.modules if each.wraps)
     for each in it.modules:
-        if (same := (each.kind, each.wraps)) in wrapping:
-            several = wrapping.count(same)
-            wrapping = [one for one in wrapping if one != same]
+        if several := wrapping.pop((each.kind, each.wraps), 0):
             alike = f" ({several} alike)" if several > 1 else ""
             yield f"{each.path or 'outermost'}: {each.kind}, {each.wraps}{alike}"
     for skipped in (False, True):
@@ -90,9 +88,8 @@ def notes(it: ModelAnatomy) -> Iterator[str]:
             yield _unquantised(found, skipped=skipped)
     for device, (names, held) in it.placed.items():
         yield f"hf_device_map: {device} has {_some(names)}, {size(held)}"
-    if it.sizes:
-        held_by = "; ".join(f"{name} {size(held)}" for name, held in it.sizes.items())
-        yield f"in training, predicted: {held_by}"
+    if sizes := "; ".join(f"{name} {size(held)}" for name, held in it.sizes.items()):
+        yield f"in training, predicted: {sizes}"
     yield from it.remarks
 
 

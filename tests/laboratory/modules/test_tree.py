@@ -207,7 +207,7 @@ def test_a_look_changes_nothing():
     widget = view.widget()
     for each in view.anatomy.modules:
         widget._hear(None, {"name": "1", "path": each.path}, [])
-        assert "error" not in widget.answer
+        assert widget.answer["error"] == ""
     view.figure(), view.table(), view._repr_html_(), repr(view)
     torch.testing.assert_close(state(), before, rtol=0, atol=0)
 

@@ -92,7 +92,9 @@ def _few_bits(given: Given) -> Iterator[Seen]:
     if not given.asked("is_quantized", False):
         sees = f"{given.kind} has no is_quantized: {given.few_bits} is hidden"
         means = f"it is trained whatever learns ({size(given.learns)} do)"
-        fix = "hand on is_quantized, is_loaded_in_4bit and quantization_method"
+        fix = (
+            "hand on is_quantized and is_loaded_in_4bit, and get_peft_model around all"
+        )
         yield Seen("costs", what, sees, means, given.weights, fix)
     elif bare and given.asked("_orig_mod") is not None:
         says = "ValueError: a compiled model in few bits is not trained"
@@ -118,7 +120,7 @@ def _lost(given: Given) -> Iterator[Seen]:
         names = " = ".join(saving.shared[:2])
         sees = f"{given.kind} is no PreTrainedModel and has tied weights ({names})"
         means = "RuntimeError at the first checkpoint: its tensors share memory"
-        fix = "derive the wrapper from PreTrainedModel, with _tied_weights_keys"
+        fix = "derive your class from the model's, in place of holding it"
         yield Seen("fails", what, sees, means, fix=fix)
 
 

@@ -7,8 +7,15 @@ from pathlib import Path
 import datasets
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from safetensors import safe_open
-from transformers import LlamaForCausalLM, Trainer, TrainingArguments
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    LlamaForCausalLM,
+    Trainer,
+    TrainingArguments,
+)
 
 import ftlab
 from ftlab.faults.builders.tiny import llama, lora
@@ -17,6 +24,7 @@ from tests.laboratory.modules.wrapped import (
     TOGETHER,
     Delegating,
     Named,
+    Told,
     one_process,
 )
 from tests.models import tiny_4bit
@@ -169,8 +177,41 @@ def test_a_renamed_checkpoint_loads_nothing(name, tmp_path):
 
 
 def test_is_quiet_on_healthy_models():
-    for name in ("PeftModel", "whole", "tied", "inheritance", "add_adapter"):
+    for name in ("PeftModel", "whole", "tied", "inheritance, tied", "add_adapter"):
         assert not {"fails", "costs"} & set(states(ftlab.model(ALONE[name]())).values())
+
+
+SIZES = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+FAMILIES = (
+    *("llama", "qwen2", "qwen3", "gemma", "gemma2", "mistral", "mixtral", "phi3"),
+    *("olmo2", "cohere", "granite", "stablelm", "opt", "gpt_neox"),
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_is_quiet_on_families(family):
+    config = AutoConfig.for_model(family, **SIZES)
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    check_silence(ftlab.model(model))
+    adapted = get_peft_model(model, LoraConfig(target_modules="all-linear"))
+    check_silence(ftlab.model(adapted))
+
+
+def check_silence(view):
+    assert not {"fails", "costs", "not checked"} & set(states(view).values())
+    assert not any(line.odd for kind in view.kinds for line in kind.lines)
 
 
 FEW = {
@@ -180,6 +221,7 @@ FEW = {
     "hidden with adapters": (lambda m: Named(lora(m)), "costs"),
     "handed on": (lambda m: Delegating(lora(m)), "fails"),
     "compiled": (lambda m: torch.compile(lora(m), backend="eager"), "fails"),
+    "mended": (lambda m: lora(Told(m), task_type=None), "works"),
 }
 
 

@@ -44,6 +44,18 @@ class Delegating(Named):
             return getattr(super().__getattr__("backbone"), name)
 
 
+class Told(Delegating):
+    """Says that what it holds is in few bits."""
+
+    @property
+    def is_quantized(self):
+        return self.backbone.is_quantized
+
+    @property
+    def is_loaded_in_4bit(self):
+        return self.backbone.is_loaded_in_4bit
+
+
 def derived(base):
     """Make a model of a class that somebody has derived."""
     return type("Mine", (type(base),), {})(base.config)
@@ -113,6 +125,8 @@ ALONE = {
     "composition, tied": lambda: Named(llama(tie_word_embeddings=True)),
     "inheritance": lambda: derived(llama()),
     "PEFT around inheritance": lambda: lora(derived(llama())),
+    "inheritance, tied": lambda: derived(llama(tie_word_embeddings=True)),
+    "PEFT around composition": lambda: lora(Delegating(llama()), task_type=None),
     "deep nesting": twice,
     "compiled PeftModel": lambda: torch.compile(lora(), backend="eager"),
     "compiled": lambda: torch.compile(llama(), backend="eager"),

@@ -154,6 +154,8 @@ def test_fits_narrow_and_wide_pages_in_the_dark(width):
     with shown(ftlab.model(eighty()).widget(), width, DARK) as page:
         page.screenshot(path=SCREENSHOTS / f"model-dark-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        name = line(page, "layers.32").locator(".ftlab-name")
+        assert name.bounding_box()["width"] > 150
 
 
 def test_hostile_names_stay_text():

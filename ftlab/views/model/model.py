@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ftlab.records.sizes import size
-from ftlab.views.model.folding import folded
+from ftlab.views.model.folding import LISTS, folded
 from ftlab.views.model.html import page
 from ftlab.views.model.memory_figure import draw_memory
 from ftlab.views.model.words import MARKS, learns, many, notes, storage
@@ -80,9 +80,9 @@ class ModelView(View["ModelAnatomy"]):
         """Return in lines what is to be known before training, each with a mark."""
         loud = [e for e in self.anatomy.seen if e.state not in ("noted", "works")]
         told = [(e, " ← ".join(filter(None, (e.means, e.sees, e.fix)))) for e in loud]
-        lines = [line for kind in self.kinds for line in kind.lines if line.odd]
+        lines = [e for k in self.kinds if k.facts.kind not in LISTS for e in k.lines]
         return [
-            *(f"! {line.label} differs: {line.odd}" for line in lines),
+            *(f"! {line.label} differs: {line.odd}" for line in lines if line.odd),
             *(f"{MARKS[each.state]} {each.what}: {words}" for each, words in told),
             *notes(self.anatomy),
         ]

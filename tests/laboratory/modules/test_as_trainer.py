@@ -24,6 +24,7 @@ from tests.laboratory.modules.wrapped import (
     TOGETHER,
     Delegating,
     Named,
+    Starred,
     Told,
     one_process,
 )
@@ -244,6 +245,37 @@ def test_few_bits_are_refused_where_it_is_said(name, tmp_path):
     predicted = view.anatomy.sizes["each checkpoint"]
     # what bitsandbytes writes of each layer's settings, as text, is not predicted
     assert predicted <= size <= predicted + 256 * 14
+
+
+ASKED = {
+    "config": {"label_smoothing_factor": 0.1},
+    "get_input_embeddings": {"neftune_noise_alpha": 5.0},
+    "gradient_checkpointing_enable": {"gradient_checkpointing": True},
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("around", [Named, Delegating, lambda model: model])
+def test_what_is_asked_for_by_name_raises_where_it_is_not(name, around, tmp_path):
+    model = around(lora())
+    missing = name in states(ftlab.model(model))
+
+    def run():
+        settings = {"save_strategy": "no", **ASKED[name]}
+        a_trainer(model, tmp_path, **settings).train()
+
+    assert missing == (type(model) is Named)
+    assert raised(run, AttributeError) == ("AttributeError" if missing else "")
+
+
+@pytest.mark.parametrize("around", [Starred, Named])
+def test_without_names_of_labels_there_is_no_loss_to_choose_by(around, tmp_path):
+    model = around(lora())
+    best = {"load_best_model_at_end": True, "eval_strategy": "steps", "eval_steps": 1}
+    trainer = a_trainer(model, tmp_path, **best)
+    costs = states(ftlab.model(model))["evaluation"] == "costs"
+    assert ("eval_loss" not in trainer.evaluate()) == costs
+    assert raised(trainer.train, KeyError) == ("KeyError" if costs else "")
 
 
 def test_what_learns_beside_adapters_is_counted():

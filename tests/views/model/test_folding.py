@@ -71,6 +71,13 @@ def test_a_layer_without_its_adapter_stands_out():
     assert said.startswith("self_attn.q_proj: no adapter, the others default: active")
 
 
+def test_each_difference_is_told_once():
+    model = many()
+    model.model.layers[4].mlp.up_proj.to(torch.bfloat16)
+    said = [line for line in ftlab.model(model).said() if "differs" in line]
+    assert said == ["! layers.4 differs: mlp.up_proj: bfloat16, the others float32"]
+
+
 def test_two_halves_are_two_lines_and_neither_is_odd():
     model = many()
     for layer in model.model.layers[:5]:

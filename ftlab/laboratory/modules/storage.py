@@ -43,7 +43,9 @@ class Storage:
 
 
 def weights_of(tensor: Any) -> int:
-    """Count elements; a 4-bit weight packs two into each of its own."""
+    """Count elements: packed ones are several, those of a lazy layer are not there."""
+    if torch.nn.parameter.is_lazy(tensor):
+        return 0
     state = getattr(tensor, "quant_state", None)
     return int((getattr(state, "shape", None) or tensor.shape).numel())
 
@@ -52,6 +54,9 @@ def bytes_of(tensor: Any) -> int:
     """Count the bytes of a tensor on this rank, with its scales."""
     if hasattr(tensor, "to_local"):  # one part of it is here
         tensor = tensor.detach().to_local()
+    weights = weights_of(tensor)
+    if not weights or tensor.layout is not torch.strided:  # a sparse one as if dense
+        return weights and weights * int(tensor.element_size())
     return int(tensor.nbytes) + sum(each.nbytes for each in _scales(tensor))
 
 
@@ -89,7 +94,7 @@ def quantised_as(module: Any, own: Mapping[str, Any]) -> str:
     weight = own.get("weight")
     if weight is None:
         return ""
-    kind, few = type(weight).__name__, weight.element_size() == 1
+    kind, few = type(weight).__name__, weight.dtype.itemsize == 1
     if kind == "Params4bit":
         return _four_bits(module, weight)
     if kind == "Int8Params":

@@ -18,8 +18,7 @@ function renderModel({ model, el }) {
   const tools = made("div", "ftlab-model-tools", root);
   const search = made("input", "", tools), shut = made("button", "ftlab-choice", tools, "close all"), told = made("span", "ftlab-caption", tools);
   Object.assign(search, { type: "search", ariaLabel: "search modules", placeholder: "search: name, class, dtype, adapter …" });
-  const tree = made("div", "ftlab-model-tree", root), panel = made("div", "ftlab-model-panel", root);
-  Object.assign(tree, { role: "tree", tabIndex: 0 });
+  const tree = Object.assign(made("div", "ftlab-model-tree", root), { role: "tree", tabIndex: 0 }), panel = made("div", "ftlab-model-panel", root);
 
   // A line is of one or several modules; its path has, from outside to inside, the names to choose from.
   const linesOf = (kind, path) => kinds[kind].lines.map(([label, inner, names, odd]) => {
@@ -63,7 +62,7 @@ function renderModel({ model, el }) {
   const paintLine = (line) => {
     const it = kinds[line.kind], many = line.names.length > 1;
     const row = made("div", `ftlab-model-row${several ? " ftlab-several" : ""}${line.odd ? " ftlab-odd" : ""}`, tree);
-    Object.assign(row, { role: "treeitem", ariaLevel: line.depth + 1, ariaSelected: state.line?.key === line.key, ariaExpanded: it.lines.length ? line.open : null });
+    Object.assign(row, { role: "treeitem", onclick: () => choose(line), ariaLevel: line.depth + 1, ariaSelected: state.line?.key === line.key, ariaExpanded: it.lines.length ? line.open : null });
     const name = Object.assign(made("span", "ftlab-name", row), { title: `${line.label} ${it.kind}`, style: `padding-left: ${line.depth * 14}px` });
     made("span", "ftlab-caret", name, it.lines.length ? (line.open ? "▾" : "▸") : "\u00a0");
     made("span", many ? "ftlab-label" : "", name, line.label);
@@ -76,7 +75,6 @@ function renderModel({ model, el }) {
     const marks = made("span", "", row);
     it.badges.forEach(([kind, text]) => made("span", `ftlab-badge ftlab-${kind}`, marks, text));
     if (line.odd) made("span", "ftlab-why", row, `differs from the others: ${line.odd}`);
-    row.onclick = () => choose(line);
   };
   const choose = (line) => {
     if (kinds[line.kind].lines.length && !state.open.delete(keyOf(line))) state.open.add(keyOf(line));
@@ -102,8 +100,7 @@ function renderModel({ model, el }) {
     it.details.forEach(([term, text]) => { made("dt", "", facts, term); made("dd", "", facts, text); });
     const ask = () => {
       const path = line.path.map((part) => part.names[chosen(part)]).join(".");
-      state.asked += 1;
-      state.waiting = `${state.asked} ${path}`.slice(0, 80);
+      state.waiting = `${(state.asked += 1)} ${path}`.slice(0, 80);
       values.replaceChildren("reading the weights in the kernel …");
       model.send({ name: state.waiting, path });
     };
@@ -117,8 +114,7 @@ function renderModel({ model, el }) {
     if (error) made("div", "ftlab-fault", values, error);
     for (const one of tensors) {
       const words = made("div", "", values);
-      made("b", "", words, one.name);
-      words.append(`  ${one.words}`);
+      made("b", "", words, one.name).after(`  ${one.words}`);
       if (one.bad) made("span", "ftlab-bad", words, `  ${one.bad}`);
       if (!one.counts.length) continue;
       const bars = made("div", "ftlab-model-bars", values), ends = made("div", "ftlab-model-ends", values), most = Math.max(...one.counts, 1);

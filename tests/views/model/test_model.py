@@ -113,6 +113,25 @@ def test_a_model_of_one_layer_and_one_of_none_are_shown():
     assert empty._repr_html_()
 
 
+def odd_ones():
+    sparse = nn.Module()
+    sparse.weight = nn.Parameter(torch.eye(4).to_sparse())
+    yield nn.Sequential(nn.LazyLinear(3))
+    yield sparse
+    yield nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
+    yield torch.jit.script(nn.Sequential(nn.Linear(2, 2)))
+
+
+@pytest.mark.parametrize("model", odd_ones(), ids=["lazy", "sparse", "norm", "script"])
+def test_odd_modules_are_shown(model):
+    view = ftlab.model(model)
+    assert view._repr_html_()
+    made = view.widget()
+    for each in view.anatomy.modules:
+        made._hear(None, {"name": "1", "path": each.path}, [])
+        assert json.dumps(made.answer)
+
+
 def test_stars_leave_users_variables_alone():
     assert "model" not in ftlab.__all__
     assert "model" in dir(ftlab)

@@ -29,6 +29,7 @@ _MODULES = {
     "masks": "ftlab.session.masks",
     "memory": "ftlab.session.memory",
     "memory_snapshot": "ftlab.session.memory",
+    "model": "ftlab.session.model",
     "open_run": "ftlab.session.open_run",
     "open_snapshot": "ftlab.session.debugging.snapshots",
     "options": "ftlab.records.settings",
@@ -53,7 +54,7 @@ _NAMESPACES = {
     "when": "ftlab.replay.breakpoints.predicates",
 }
 
-_NOT_STARRED = ("data",)
+_NOT_STARRED = ("data", "model")
 """Names that users give to variables: ``from ftlab import *`` leaves them alone."""
 
 __all__ = sorted({*_MODULES, *_NAMESPACES}.difference(_NOT_STARRED))

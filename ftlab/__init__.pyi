@@ -21,6 +21,7 @@ from ftlab.session.flow import flow as flow
 from ftlab.session.gradcheck import gradcheck as gradcheck
 from ftlab.session.masks import masks as masks
 from ftlab.session.memory import memory as memory, memory_snapshot as memory_snapshot
+from ftlab.session.model import model as model
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.profile import profile as profile

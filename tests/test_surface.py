@@ -10,7 +10,7 @@ import pytest
 
 import ftlab
 
-NAMES = {*ftlab.__all__, "data"}
+NAMES = {*ftlab.__all__, "data", "model"}
 """Those that a star does not import are users' names for variables as well."""
 
 STUB = Path(ftlab.__file__).with_name("__init__.pyi")

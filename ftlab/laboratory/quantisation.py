@@ -82,7 +82,7 @@ def _four_bits(weight: Any) -> dict[str, Any] | None:
         "block": state.blocksize,
         "nested": bool(state.nested),
         "bytes_there": kept,
-        "bytes_predicted": _predicted(count, state.blocksize, nested=state.nested),
+        "bytes_predicted": predicted_bytes(count, state.blocksize, nested=state.nested),
         "code": state.code.cpu().double()[order].numpy(),
         "used": (codes.cpu().double() / codes.sum().cpu())[order].numpy(),
         **_spread(scales),
@@ -107,7 +107,7 @@ def _eight_bits(module: Any, weight: Any) -> dict[str, Any] | None:
     }
 
 
-def _predicted(count: int, block: int, *, nested: bool) -> float:
+def predicted_bytes(count: int, block: int, *, nested: bool) -> float:
     """Return the bytes of 4-bit weights, their scales and code books.
 
     Half a byte for each weight, four for each block's scale or, nested, one, with four

@@ -213,6 +213,7 @@ COMMANDS = (
     ),
     _mirrored("tokens", "Show rows as the model reads them.", "trainer"),
     _mirrored("masks", "Show who attends to whom.", "trainer"),
+    _mirrored("model", "Show a model and what a Trainer sees of it.", "model"),
     _mirrored("data", "Look at every row of a dataset.", '"rows.jsonl", tokenizer'),
     _mirrored("fingerprint", "Show what a tokenizer is made of.", "tokenizer"),
     _mirrored("tokenizer_diff", "Compare two tokenizers.", "old, new, texts"),

@@ -30,6 +30,7 @@ def test_subcommands_are_offered(offered):
             "diff",
             "tokens",
             "masks",
+            "model",
             "data",
             "fingerprint",
             "tokenizer_diff",

@@ -93,6 +93,25 @@ class Pile(NamedTuple):
     alike: int
 
 
+def hooks_on(module: torch.nn.Module) -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, name, place and package of each hook on a module and its tensors."""
+    held, tensors = vars(module), vars(module)["_parameters"]
+    tables = [(kind, held.get(name)) for name, kind in _MODULE.items()]
+    for name, kind in _TENSOR.items():
+        tables += [
+            (f"{kind} of {e}", getattr(t, name, None)) for e, t in tensors.items()
+        ]
+    if "forward" in held:
+        tables.append(
+            ("in place of forward", {0: held.get("_hf_hook", held["forward"])})
+        )
+    for kind, hooks in tables:
+        for hook in (hooks or {}).values():
+            inner = _innermost(hook)
+            where = str(getattr(inner, "__module__", None) or type(inner).__module__)
+            yield kind, _name(inner), _site(inner), where.partition(".")[0]
+
+
 def piles(subject: Subject) -> list[Pile]:
     """List the user's functions that are on one object several times."""
     found = [(t, hooks) for t in tables(subject) for hooks in _of_one_function(t)]

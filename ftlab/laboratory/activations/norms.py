@@ -1,0 +1,109 @@
+"""Norms: what they compute of what they are given."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+
+from ftlab.laboratory.activations.component import Mistake, Site, register
+from ftlab.laboratory.activations.counterpart import is_library
+from ftlab.records.activation import PartFault
+
+NORM = r".*(RMS|Layer)_?Norm.*|.*Norm(ed)?|T5LayerNorm"
+EPS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0, 1e-3, 1e-2, 1e-1)
+WRONG_EPS = 1e-3
+"""Larger ones count beside activations of RMS 0.1; libraries have 1e-5 to 1e-12."""
+
+
+class Form(NamedTuple):
+    """One way to compute a norm."""
+
+    said: str
+    right: bool
+    output: Any
+
+
+@register(NORM, "norm", own=False)
+def norm(site: Site) -> Iterator[PartFault]:
+    """Compare with the library's, or say which norm it is."""
+    fix = "Compute it as the library does; check eps, the weight and its offset."
+    if site.library is not None:
+        if isinstance(site.module, torch.nn.Identity):
+            wanted = type(site.library.module).__name__
+            said = f"the norm is missing: Identity stands where {wanted} must be"
+            yield site.fault(said, f"Put a {wanted} there.")
+            return
+        mistakes = (Mistake(f.said, fix, f.output) for f in _forms(site))
+        yield from site.against_library(mistakes)
+        return
+    if is_library(site.module):
+        return
+    fitting = [f for f in _forms(site) if site.close(site.returned, f.output())]
+    if fitting and not any(f.right for f in fitting):
+        yield site.fault(f"it computes {fitting[0].said}", fix)
+
+
+def _forms(site: Site) -> Iterator[Form]:
+    """Yield ways to compute a norm, the usual ones first."""
+    x = site.input.double()
+    weight = _parameter(site.module, ("weight", "scale", "gamma", "g"))
+    bias = _parameter(site.module, ("bias", "beta", "b"))
+    for said, right, scaled in _scaled(weight):
+        for eps in EPS:
+            apart = f", eps {eps:g}" if eps != EPS[0] else ""
+            fine = right and eps < WRONG_EPS
+            name = "RMSNorm" if bias is None else "RMSNorm and its bias"
+            yield Form(
+                f"{name}{said}{apart}", fine, partial(_rms, x, eps, scaled, bias)
+            )
+            name = "LayerNorm" if bias is not None else "LayerNorm without bias"
+            yield Form(
+                f"{name}{said}{apart}", fine, partial(_layer, x, eps, scaled, bias)
+            )
+        for name, way in _wrong(x).items():
+            yield Form(f"{name}{said}", False, partial(_put, way, scaled, bias))
+    yield Form("nothing: it returns what it is given", False, lambda: x)
+
+
+def _scaled(weight: Any) -> Iterator[tuple[str, bool, Any]]:
+    if weight is None:
+        yield "", True, None
+        return
+    yield " times the weight", True, weight
+    yield " times 1 + the weight", True, 1 + weight
+    yield " without its weight", False, None
+
+
+def _rms(x: torch.Tensor, eps: float, weight: Any, bias: Any) -> torch.Tensor:
+    return _put(x * (x.square().mean(-1, keepdim=True) + eps).rsqrt(), weight, bias)
+
+
+def _layer(x: torch.Tensor, eps: float, weight: Any, bias: Any) -> torch.Tensor:
+    return _rms(x - x.mean(-1, keepdim=True), eps, weight, bias)
+
+
+def _wrong(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    square = x.square()
+    return {
+        "x over its mean square, without the root": x
+        / (square.mean(-1, keepdim=True) + 1e-6),
+        "x over the root of the sum of squares, not of their mean": x
+        / (square.sum(-1, keepdim=True) + 1e-6).sqrt(),
+        "x over the RMS of all tokens, not of its own": x
+        * (square.mean((-1, -2), keepdim=True) + 1e-6).rsqrt(),
+        "x over the RMS of each feature over the tokens": x
+        * (square.mean(-2, keepdim=True) + 1e-6).rsqrt(),
+        "x less its mean, without dividing": x - x.mean(-1, keepdim=True),
+        "x without dividing": x,
+    }
+
+
+def _put(normed: torch.Tensor, weight: Any, bias: Any) -> torch.Tensor:
+    out = normed if weight is None else normed * weight
+    return out if bias is None else out + bias
+
+
+def _parameter(module: Any, names: tuple[str, ...]) -> Any:
+    found = (getattr(module, name, None) for name in names)
+    return next((e.double() for e in found if isinstance(e, torch.Tensor)), None)

@@ -1,0 +1,169 @@
+"""`ftlab.activations`: a model's range through depth, its parts and its start."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ftlab.laboratory.activations.component import C, Check, Of, register, unregister
+from ftlab.laboratory.activations.look import look
+from ftlab.records.errors import BadValueError
+from ftlab.rules.words import an
+from ftlab.session.given_models import model_of, on_device
+from ftlab.views.layers.activations import ActivationView
+
+
+class Activations:
+    """Run a batch once, and say what of the model computes something else than it must.
+
+    Call it: ``ftlab.activations(model, batch)``. Where a model of transformers is in
+    it, each module whose code or settings are not the library's own is compared with
+    the library's forward, with the same weights, on what the module was given; and
+    where they differ, known mistakes are tried until one gives the same output. Modules
+    of a model's author alone are held to what such a part always does. Beside that:
+    range through depth, units that are off, entropy of the attention, and parameters
+    that are neither trained nor as their class draws them.
+
+    The forward is one in evaluation mode, without dropout and gradients; nothing of the
+    model changes.
+
+    Parameters
+    ----------
+    model
+        A model, or a trainer that has one.
+    batch
+        What it is called with: a dictionary, a `BatchEncoding`, a tensor of ids, or a
+        tuple of arguments in the forward's order.
+    fresh
+        The model is said to be untrained: each parameter is then held to what its class
+        draws, by chance alone, and B of LoRA to 0.
+
+    Returns
+    -------
+    ActivationView
+        ``.ok``, ``.faults``, ``.table()`` by block, ``.parameters()``, ``.figure()``.
+
+    Raises
+    ------
+    BadValueError
+        A batch is none, or the model has no values (meta device).
+
+    See Also
+    --------
+    register : Add a check of a part of your own.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import ftlab
+    >>> from ftlab.faults.builders.tiny import batches, llama
+    >>> model = llama()
+    >>> ftlab.activations(model, batches()[0]).ok
+    True
+    >>> model.model.layers[1].mlp.act_fn = torch.nn.GELU()
+    >>> ftlab.activations(model, batches()[0])  # doctest: +ELLIPSIS
+    Activations of LlamaForCausalLM: 1 fault in 64 tokens ...
+    """
+
+    def __call__(
+        self, model: Any, batch: Any, *, fresh: bool = False
+    ) -> ActivationView:
+        """Look at a model; see the class."""
+        chosen = model_of(model, "model")
+        held = next((n for n, p in chosen.named_parameters() if p.is_meta), None)
+        if held is not None:
+            msg = (
+                f"{held} is on the meta device and has no values; load the weights "
+                "first, or model.to_empty(device='cpu') and draw them."
+            )
+            raise BadValueError(msg)
+        given = on_device(_batch_of(batch, chosen), chosen)
+        try:
+            return ActivationView(look(chosen, given, fresh=bool(fresh)))
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            if isinstance(error, BadValueError):
+                raise
+            said = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+            msg = (
+                f"{type(chosen).__name__} cannot be called with this batch ({said}); "
+                "pass what its forward takes: activations(model, next(iter(loader)))."
+            )
+            raise BadValueError(msg) from error
+
+    def register(self, of: Of, name: str = "") -> Callable[[C], C]:
+        """Make a function a check of all modules of a class.
+
+        A check is given a `Site`: ``module``, ``input``, ``output`` (first tensors;
+        ``args``, ``kwargs``, ``returned`` hold all), ``library`` and ``expected()``
+        where transformers has a module for its place, ``close(a, b)`` and
+        ``fault(said, fix, severity)``. It yields faults.
+
+        Parameters
+        ----------
+        of
+            A class, a regular expression of its name, or a function of a site that says
+            whether it is for it.
+        name
+            Of the component; by default the function's.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import ftlab
+        >>> class Halve(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x / 3
+        >>> @ftlab.activations.register(Halve)
+        ... def halving(site):
+        ...     if not site.close(site.output, site.input / 2):
+        ...         yield site.fault("it does not halve", "Divide by 2.")
+        >>> model = torch.nn.Sequential(torch.nn.Linear(4, 4), Halve())
+        >>> found = ftlab.activations(model, torch.ones(2, 4))
+        >>> found.faults[0].places, found.faults[0].said
+        (('1',), 'it does not halve')
+        >>> ftlab.activations.unregister(halving)
+        """
+        return register(of, name)
+
+    def unregister(self, check: Check) -> None:
+        """Take a check out again."""
+        unregister(check)
+
+
+activations = Activations()
+
+
+def _batch_of(batch: Any, model: Any) -> Mapping[str, Any]:
+    """Return keyword arguments, those of positional ones by the forward's names.
+
+    Raises
+    ------
+    BadValueError
+        It is nothing that a model is called with.
+    """
+    import inspect
+
+    import torch
+
+    if hasattr(batch, "keys"):
+        return {str(key): batch[key] for key in list(batch.keys())}
+    values = (batch,) if isinstance(batch, torch.Tensor) else batch
+    if not isinstance(values, tuple | list) or not values:
+        msg = (
+            f"batch is {an(type(batch).__name__)}; pass a dictionary of what the model "
+            "is called with, a tensor, or a tuple of arguments: "
+            "activations(model, next(iter(loader)))."
+        )
+        raise BadValueError(msg)
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    kinds = inspect.Parameter
+    names = [
+        name
+        for name, each in inspect.signature(base.forward).parameters.items()
+        if each.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(names) < len(values):
+        msg = (
+            f"batch has {len(values)} values and forward takes {len(names)} by "
+            "position; pass a dictionary of what the model is called with."
+        )
+        raise BadValueError(msg)
+    return dict(zip(names, values, strict=False))

@@ -76,17 +76,7 @@ class Activations:
             )
             raise BadValueError(msg)
         given = on_device(_batch_of(batch, chosen), chosen)
-        try:
-            return ActivationView(look(chosen, given, fresh=bool(fresh)))
-        except (TypeError, ValueError, RuntimeError, IndexError) as error:
-            if isinstance(error, BadValueError):
-                raise
-            said = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
-            msg = (
-                f"{type(chosen).__name__} cannot be called with this batch ({said}); "
-                "pass what its forward takes: activations(model, next(iter(loader)))."
-            )
-            raise BadValueError(msg) from error
+        return ActivationView(look(chosen, given, fresh=bool(fresh)))
 
     def register(self, of: Of, name: str = "") -> Callable[[C], C]:
         """Make a function a check of all modules of a class.

@@ -103,8 +103,8 @@ class Counterpart:
         """Say whether the model's module has all that the library's forward needs."""
         mine = vars(self.mine)
         return all(
-            value is None or name in mine.get(table, {})
-            for table in ("_parameters", "_modules")
+            not _is_meta(value) or name in mine.get(table, {})
+            for table in ("_parameters", "_modules", "_buffers")
             for name, value in vars(self.module)[table].items()
         )
 
@@ -166,8 +166,8 @@ class Counterparts:
             other = known.get(path.replace(".base_layer", "") if path else "")
             if other is None:
                 continue
-            if not list(other.parameters()) and list(other.buffers()):
-                other = _fresh(other)
+            if vars(other)["_buffers"]:
+                other = _with_buffers(theirs, other)
             name = f"{root}.{path}".strip(".")
             self._pairs[name] = Counterpart(other, module, _settings(module, other))
 
@@ -214,13 +214,28 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _fresh(module: torch.nn.Module) -> torch.nn.Module:
-    """Build a module of buffers alone again, with their values."""
+def _with_buffers(built: Any, module: torch.nn.Module) -> torch.nn.Module:
+    """Return a module with the values that its buffers begin with.
+
+    Those of rotary positions follow from the configuration alone; others are set where
+    the library draws weights. What stays NaN is taken from the model.
+    """
     config = getattr(module, "config", None)
-    try:
-        return type(module)(config).eval() if config is not None else module
-    except Exception:  # noqa: BLE001  it takes something else: its buffers are not held
-        return module
+    if config is not None and not list(module.parameters()):
+        with contextlib.suppress(Exception):  # it takes something else
+            return type(module)(config).eval()
+    made, own = copy.copy(module), vars(module)["_buffers"]
+    filled = {
+        name: torch.full(each.shape, float("nan"), dtype=each.dtype)
+        for name, each in own.items()
+        if each is not None and each.is_floating_point()
+    }
+    vars(made)["_buffers"] = {**own, **filled}
+    with contextlib.suppress(Exception):  # on the meta device it need not work
+        built._init_weights(made)  # noqa: SLF001
+    known = {name: each for name, each in filled.items() if not each.isnan().any()}
+    vars(made)["_buffers"] = {**own, **known}
+    return made
 
 
 def _settings(mine: Any, theirs: Any) -> tuple[tuple[str, float, float], ...]:

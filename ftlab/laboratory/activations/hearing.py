@@ -26,7 +26,10 @@ _PRODUCTS = {
     torch.Tensor.matmul,
     torch.Tensor.__matmul__,
     torch.Tensor.bmm,
+    torch.baddbmm,
+    torch.Tensor.baddbmm,
 }
+_ADDED = {torch.baddbmm, torch.Tensor.baddbmm}
 _OFF: Mapping[Any, tuple[float, float]] = {
     functional.relu: (0.0, float("inf")),
     torch.relu: (0.0, float("inf")),
@@ -111,6 +114,7 @@ class Hearing(TorchFunctionMode):
         self.heard: dict[str, Heard] = {}
         self.scores: dict[str, Scores] = {}
         self.block, self.module = "", ""
+        self.failed: list[str] = []
         self.hearing, self.gelu = True, False
         self._grid = grid
         self._product: tuple[Any, ...] = ()
@@ -122,29 +126,39 @@ class Hearing(TorchFunctionMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         if self.hearing and self.block:
-            if func in _PRODUCTS and result.dim() >= 3 and len(args) > 1:
-                self._product = (result.shape, args[0], args[1], result)
-            elif func in _SOFTMAX:
-                self._softmax(args[0] if args else kwargs["input"], result)
-            elif func is scaled_dot_product_attention:
-                self._sdpa(args, kwargs)
-            elif func in _OFF:
-                self._activation(args[0] if args else kwargs["input"], _OFF[func])
+            try:
+                self._take(func, args, kwargs, result)
+            except Exception as error:  # noqa: BLE001  the user's forward goes on
+                said = f"{type(error).__name__}: {str(error)[:120]}"
+                self.failed.append(f"attention and units of {self.block} ({said})")
         return result
+
+    def _take(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        given = args[0] if args else kwargs.get("input")
+        if func in _PRODUCTS and result.dim() >= 3:
+            at = int(func in _ADDED)
+            pair = args[at : at + 2]
+            self._product = (result.shape[-2:], *pair, result) if len(pair) > 1 else ()
+        elif func in _SOFTMAX:
+            self._softmax(given, result)
+        elif func is scaled_dot_product_attention:
+            self._sdpa(args, kwargs)
+        elif func in _OFF:
+            self._activation(given, _OFF[func])
 
     def _here(self) -> Heard:
         return self.heard.setdefault(self.block, Heard())
 
     def _softmax(self, scores: torch.Tensor, weights: torch.Tensor) -> None:
         """Take weights of attention; softmax over experts or words is none."""
-        if weights.dim() < 3 or not self._product:
-            return
-        shape, query, key, raw = self._product
-        if shape[-2:] != weights.shape[-2:] or shape.numel() != weights.numel():
+        known = bool(self._product) and self._product[0] == weights.shape[-2:]
+        if weights.dim() < 3 or not (known or weights.dim() == 4):
             return
         rows = _some(weights.shape[-2])
         self._note(weights[..., rows, :].float(), rows, weights.shape[-2])
-        self._scale(scores.reshape(shape), raw, query, key)
+        if known and self._product[3].numel() == scores.numel():
+            raw = self._product[3]
+            self._scale(scores.reshape(raw.shape), raw, *self._product[1:3])
         self._product = ()
 
     def _scale(self, scores: Any, raw: Any, query: Any, key: Any) -> None:

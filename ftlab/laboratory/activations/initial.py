@@ -103,7 +103,7 @@ _DRAW = "Draw it as its class does: model._init_weights(module), reset_parameter
 
 def _degenerate(values: Values, wanted: Values) -> tuple[str, str, PartSeverity] | None:
     """Say what leaves nothing to tell units or tokens apart."""
-    if values.shape < 2 or not wanted.std:
+    if values.shape < 2 or not wanted.std or wanted.equal_rows:
         return None
     severity: PartSeverity = "info" if wanted.of_torch else "warning"
     if values.std == 0 and values.mean == 0:

@@ -43,6 +43,7 @@ from ftlab.laboratory.activations.initial import starts
 from ftlab.laboratory.effects import unmoved
 from ftlab.probes.naming import clean_name
 from ftlab.records.activation import ActivationLook, BlockActivations, PartFault
+from ftlab.records.errors import BadValueError
 from ftlab.records.handle import HandleStack
 from ftlab.records.places import place_of
 
@@ -56,7 +57,7 @@ def look(
         given = {**batch, **_without_cache(pairs, model, batch)}
         within = _Within(model, given, pairs, fresh)
         with within.listening(), within.hearing:
-            model(**given)
+            _call(model, given)
         found = [*within.faults, *within.of_depth()]
         foreign = pairs.foreign
         if (foreign or within.suspects) and causality.is_due(given, model, foreign):
@@ -69,8 +70,31 @@ def look(
         tuple(_together([*found, *wrong])),
         tuple(parameters),
         tuple(within.parts.items()),
-        tuple(dict.fromkeys([*pairs.remarks, *within.failed, *unknown])),
+        tuple(
+            dict.fromkeys(
+                [*pairs.remarks, *within.failed, *within.hearing.failed, *unknown]
+            )
+        ),
     )
+
+
+def _call(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
+    """Run the forward.
+
+    Raises
+    ------
+    BadValueError
+        It cannot be called with this batch.
+    """
+    try:
+        model(**batch)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        said = f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+        msg = (
+            f"{type(model).__name__} cannot be called with this batch ({said}); pass "
+            "what its forward takes: activations(model, next(iter(loader)))."
+        )
+        raise BadValueError(msg) from error
 
 
 def _without_cache(

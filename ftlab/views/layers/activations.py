@@ -196,7 +196,7 @@ def _words(summary: ActivationLook) -> list[str]:
         values = _values(summary, name)
         if np.isfinite(values).any():
             low, high = np.nanmin(values), np.nanmax(values)
-            span = f"{low:.0%} to {high:.0%}" if high > low else f"{high:.0%}"
+            span = " to ".join(dict.fromkeys((f"{low:.0%}", f"{high:.0%}")))
             lines.append(f"{span} {words}")
     if blocks and not np.isfinite(_values(summary, "entropy")).any():
         lines.append("not checked: attention entropy, no attention of torch was heard")

@@ -14,9 +14,7 @@ class BlockActivations:
     Attributes
     ----------
     place
-        The block's, as every architecture would name it.
-    rms, std, largest
-        Root of the mean square, standard deviation, and largest magnitude.
+        The block's; ``"input"`` for what the first one is given.
     outliers
         Share of the values beyond 6 standard deviations.
     growth
@@ -26,11 +24,9 @@ class BlockActivations:
     units
         Of its MLP behind the activation; 0 where none was seen.
     dead, saturated
-        Share of them that are off, or at a bound, for every token; NaN where there are
-        no such units.
+        Share of them that are off, or at a bound, for every token.
     entropy
-        Of the attention, averaged over heads and tokens, over that of an even one; NaN
-        where it was not seen.
+        Of the attention, over that of an even one, averaged over heads and tokens.
     """
 
     place: str
@@ -48,18 +44,12 @@ class BlockActivations:
 
 @dataclass(frozen=True, slots=True)
 class PartFault:
-    """What is wrong with a part of a model.
+    """What is wrong with some modules or parameters.
 
     Attributes
     ----------
     component
         What kind of part it is, or ``"initialisation"``.
-    places
-        Paths of the modules or parameters that have it.
-    said
-        What was measured, and what it must be.
-    fix
-        What to do.
     severity
         An ``"info"`` is no fault: the part only differs from what was expected.
     """
@@ -73,17 +63,9 @@ class PartFault:
 
 @dataclass(frozen=True, slots=True)
 class ParameterStart:
-    """The values of a parameter beside those that its class prescribes at the start.
+    """A parameter's values, the std that its class draws, and whether it is untrained.
 
-    Attributes
-    ----------
-    std, mean
-        Of its values.
-    prescribed
-        Standard deviation that its class prescribes; 0 where that is a constant, NaN
-        where it is not known.
-    untrained
-        Whether its values are drawn independently, as none are after some training.
+    ``prescribed`` is 0 where the class has a constant, NaN where that is not known.
     """
 
     name: str
@@ -95,17 +77,7 @@ class ParameterStart:
 
 @dataclass(frozen=True, slots=True)
 class ActivationLook:
-    """All of one look.
-
-    Attributes
-    ----------
-    tokens
-        Of the batch that are no padding.
-    parts
-        Modules that a check of a component was run on, by component.
-    unchecked
-        What could not be decided, and why.
-    """
+    """All of one look; ``parts`` counts modules that a check was run on."""
 
     model: str
     tokens: int

@@ -13,8 +13,7 @@ from ftlab.records.activation import PartFault
 ATTENTION = r".*Attention.*|.*Attn.*"
 EXACT = 1e-2
 """A scale is one of the known ones to that part."""
-
-Rotation = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+_Turn = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @register(ATTENTION, "attention", own=False)
@@ -39,72 +38,44 @@ def attention(site: Site) -> Iterator[PartFault]:
 
 
 def _mistakes(site: Site) -> Iterator[Mistake]:
-    module = site.library.module if site.library else site.module
+    library = site.library
+    if library is None:
+        return
+
+    def run(helpers: dict[str, Any]) -> Any:
+        return library.run(site.args, site.kwargs, helpers=helpers)
+
+    def attending(said: str, fix: str, **knobs: Any) -> Mistake:
+        helper = {"eager_attention_forward": partial(_attend, **knobs)}
+        return Mistake(said, fix, partial(run, helper))
+
+    module = library.module
     width = getattr(module, "head_dim", getattr(module, "head_size", 0)) or 1
-    right = getattr(module, "scaling", width**-0.5)
-    fix = f"Scale by {right:.4g}." if isinstance(right, float) else ""
+    right = getattr(module, "scaling", None) or width**-0.5
     scales = {
         1.0: "scores that are not scaled",
         1 / width: "scores scaled by 1 / head_dim, not by its root",
         width**0.5: "scores multiplied by the root of head_dim",
         width**-0.25: "scores scaled by the fourth root of head_dim",
-        width**-0.5: "scores scaled by 1 / sqrt(head_dim), where the configuration "
-        "asks for another scale",
+        width**-0.5: "scores scaled by 1 / sqrt(head_dim); the configuration does not",
     }
     for scale, said in scales.items():
-        yield _attending(site, said, fix, scale=scale)
-    yield _attending(
-        site,
+        yield attending(said, f"Scale by {right:.4g}.", scale=scale)
+    yield attending(
         "attention without the mask: tokens see later ones",
         "Add attention_mask to the scores, or pass is_causal.",
         masked=False,
     )
-    yield _attending(
-        site,
-        "heads of keys and values in the wrong order: repeat in place of "
-        "repeat_interleave",
+    yield attending(
+        "heads of keys and values in the order of repeat, not of repeat_interleave",
         "Each key head serves neighbouring query heads: repeat_interleave(n, dim=1).",
         interleaved=False,
     )
-    yield _attending(
-        site,
-        "softmax over the queries, not over the keys",
-        "softmax(dim=-1).",
-        over=-2,
-    )
-    for said, rotate in _ROTATIONS.items():
-        yield Mistake(
-            said,
-            "Rotate as the library does: x * cos + rotate_half(x) * sin, queries and "
-            "keys at the same positions.",
-            partial(_run, site, {"apply_rotary_pos_emb": _applied(rotate)}),
-        )
-
-
-def _attending(site: Site, said: str, fix: str, **knobs: Any) -> Mistake:
-    helpers = {
-        "ALL_ATTENTION_FUNCTIONS": _Always(partial(_attend, **knobs)),
-        "eager_attention_forward": partial(_attend, **knobs),
-    }
-    return Mistake(said, fix, partial(_run, site, helpers))
-
-
-def _run(site: Site, helpers: dict[str, Any]) -> Any:
-    return site.library and site.library.run(site.args, site.kwargs, helpers=helpers)
-
-
-class _Always(dict[str, Any]):
-    """Stands for the library's table of attention functions."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self._function = function
-
-    def get_interface(self, *_: Any) -> Any:
-        return self._function
-
-    def __getitem__(self, _: str) -> Any:
-        return self._function
+    yield attending("softmax over the queries, not the keys", "softmax(-1).", over=-2)
+    fix = "x * cos + rotate_half(x) * sin, queries and keys at the same positions."
+    for said, turns in _ROTATIONS.items():
+        helper = {"apply_rotary_pos_emb": partial(_apply, turns)}
+        yield Mistake(said, fix, partial(run, helper))
 
 
 def _attend(
@@ -112,35 +83,28 @@ def _attend(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    attention_mask: Any = None,
-    scaling: float | None = None,
-    *,
-    scale: float | None = None,
-    masked: bool = True,
-    interleaved: bool = True,
-    over: int = -1,
-    **_: Any,
+    mask: Any = None,
+    **given: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attend, with one knob that may be set wrong."""
+    """Attend as eager attention does, with one knob that may be set wrong."""
     times = query.shape[1] // key.shape[1]
-    if times > 1:
-        key, value = (
-            e.repeat_interleave(times, 1) if interleaved else e.repeat(1, times, 1, 1)
-            for e in (key, value)
-        )
-    chosen = scale if scale is not None else scaling
-    chosen = query.shape[-1] ** -0.5 if chosen is None else chosen
-    scores = query @ key.transpose(-1, -2) * chosen
-    if masked and isinstance(attention_mask, torch.Tensor):
-        hidden = attention_mask[..., : key.shape[-2]]
-        if hidden.dtype == torch.bool:
-            scores = scores.masked_fill(~hidden, torch.finfo(scores.dtype).min)
-        else:
-            scores = scores + hidden
-    elif masked and getattr(module, "is_causal", False):
-        seen = torch.ones(scores.shape[-2:], device=scores.device).tril().bool()
+    if given.get("interleaved", True):
+        key, value = (e.repeat_interleave(times, 1) for e in (key, value))
+    else:
+        key, value = (e.repeat(1, times, 1, 1) for e in (key, value))
+    scale = given.get("scale", given.get("scaling")) or query.shape[-1] ** -0.5
+    scores = query @ key.transpose(-1, -2) * scale
+    seen = None
+    if given.get("masked", True):
+        if isinstance(mask, torch.Tensor):
+            seen = mask[..., : key.shape[-2]]
+        elif getattr(module, "is_causal", False):
+            seen = torch.ones_like(scores[0, 0], dtype=torch.bool).tril()
+    if seen is not None and seen.dtype == torch.bool:
         scores = scores.masked_fill(~seen, torch.finfo(scores.dtype).min)
-    weights = scores.float().softmax(over).to(query.dtype)
+    elif seen is not None:
+        scores = scores + seen
+    weights = scores.float().softmax(given.get("over", -1)).to(query.dtype)
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
@@ -162,58 +126,36 @@ def _later(x: torch.Tensor) -> torch.Tensor:
     return torch.cat((x[..., 1:, :], x[..., -1:, :]), -2)
 
 
-def _as_it_is(x: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
-    return x
-
-
-def _right(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return x * cos + _half(x) * sin
-
-
-def _paired(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return x * _spread(cos) + _neighbours(x) * _spread(sin)
-
-
-def _mixed(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return x * cos + _neighbours(x) * sin
-
-
-def _back(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return x * cos - _half(x) * sin
-
-
-def _ahead(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return _right(x, _later(cos), _later(sin))
-
-
-_ROTATIONS: dict[str, tuple[Rotation, Rotation]] = {
-    "rotations of neighbouring elements (GPT-J), where the library rotates halves": (
-        _paired,
-        _paired,
+_NONE: _Turn = lambda x, _c, _s: x  # noqa: E731  a table of formulas
+_RIGHT: _Turn = lambda x, c, s: x * c + _half(x) * s  # noqa: E731
+_BACK: _Turn = lambda x, c, s: x * c - _half(x) * s  # noqa: E731
+_MIXED: _Turn = lambda x, c, s: x * c + _neighbours(x) * s  # noqa: E731
+_PAIRED: _Turn = lambda x, c, s: _MIXED(x, _spread(c), _spread(s))  # noqa: E731
+_AHEAD: _Turn = lambda x, c, s: _RIGHT(x, _later(c), _later(s))  # noqa: E731
+_ROTATIONS: dict[str, tuple[_Turn, _Turn]] = {
+    "rotations of neighbouring elements (GPT-J); the library's are of halves": (
+        _PAIRED,
+        _PAIRED,
     ),
-    "rotations of neighbouring elements by the angles of halves": (_mixed, _mixed),
-    "queries and keys without rotary positions": (_as_it_is, _as_it_is),
-    "rotary positions for queries alone": (_right, _as_it_is),
-    "rotary positions for keys alone": (_as_it_is, _right),
-    "rotations the other way round for queries alone": (_back, _right),
-    "rotations the other way round for keys alone": (_right, _back),
-    "rotations the other way round": (_back, _back),
-    "queries one position ahead of the keys": (_ahead, _right),
-    "keys one position ahead of the queries": (_right, _ahead),
+    "rotations of neighbouring elements by the angles of halves": (_MIXED, _MIXED),
+    "queries and keys without rotary positions": (_NONE, _NONE),
+    "rotary positions for queries alone": (_RIGHT, _NONE),
+    "rotary positions for keys alone": (_NONE, _RIGHT),
+    "rotations the other way round for queries alone": (_BACK, _RIGHT),
+    "rotations the other way round for keys alone": (_RIGHT, _BACK),
+    "queries one position ahead of the keys": (_AHEAD, _RIGHT),
+    "keys one position ahead of the queries": (_RIGHT, _AHEAD),
 }
 
 
-def _applied(rotate: tuple[Rotation, Rotation]) -> Any:
-    def apply(
-        q: torch.Tensor,
-        k: torch.Tensor,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
-        *rest: Any,
-        **named: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        at = named.get("unsqueeze_dim", 1)
-        cos, sin = cos.unsqueeze(at), sin.unsqueeze(at)
-        return rotate[0](q, cos, sin), rotate[1](k, cos, sin)
-
-    return apply
+def _apply(
+    turns: tuple[_Turn, _Turn],
+    q: torch.Tensor,
+    k: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    *_: Any,
+    unsqueeze_dim: int = 1,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    c, s = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    return turns[0](q, c, s), turns[1](k, c, s)

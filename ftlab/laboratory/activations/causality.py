@@ -1,7 +1,7 @@
-"""Whether earlier tokens depend on later ones, found by changing the last of each row."""
+"""Whether earlier tokens depend on later ones: the last of each row is changed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -11,36 +11,32 @@ from ftlab.records.activation import PartFault
 
 CAUSAL = re.compile(r".*(ForCausalLM|LMHeadModel)")
 LEAST = 8
-"""Labels that must be the tokens themselves, for a model to be held to be one of the
-next token."""
+"""Labels that must be the tokens themselves, for a model of the next token."""
 
 MOVED = {torch.float64: 1e-9, torch.float32: 1e-3}
 """What a token's output may move by, over its size: the same operations on the same
 shapes give the same bits, other kernels for other experts some 1e-6 in float32."""
 
-COARSE = 5e-2
-
-SUMS = 8
-
+COARSE, SUMS = 5e-2, 8
 Traces = Mapping[str, torch.Tensor]
 
 
 def is_due(batch: Mapping[str, Any], model: torch.nn.Module, foreign: bool) -> bool:
     """Say whether a model is to predict the next token, from what came before."""
     ids, labels = batch.get("input_ids"), batch.get("labels")
+    mask = batch.get("attention_mask")
     if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or ids.shape[1] < 3:
         return False
-    mask = batch.get("attention_mask")
     if isinstance(mask, torch.Tensor) and mask.dim() > 2:
         return False  # the batch says itself who sees whom
     if not foreign:
-        heard = (getattr(each, "is_causal", None) for each in model.modules())
-        named = any(CAUSAL.fullmatch(type(each).__name__) for each in model.modules())
-        return named and any(each is True for each in heard)
+        parts = list(model.modules())
+        named = any(CAUSAL.fullmatch(type(each).__name__) for each in parts)
+        return named and any(getattr(e, "is_causal", None) is True for e in parts)
     if not isinstance(labels, torch.Tensor) or labels.shape != ids.shape:
         return False
     told = labels != -100
-    return bool(told.sum() >= LEAST) and bool((labels == ids)[told].all())
+    return int(told.sum()) >= LEAST and bool((labels == ids)[told].all())
 
 
 def changed(batch: Mapping[str, Any], grid: Grid) -> dict[str, Any]:
@@ -62,9 +58,8 @@ def trace(output: torch.Tensor) -> torch.Tensor:
 
 def leaks(
     before: Traces, after: Traces, grid: Grid, dtype: torch.dtype
-) -> list[PartFault]:
+) -> Iterator[PartFault]:
     """Name the first block in which earlier tokens have moved."""
-    allowed = MOVED.get(dtype, COARSE)
     earlier = torch.zeros(grid.shape, dtype=torch.bool)
     earlier[grid.rows, grid.positions] = True
     for row, last in _last(grid).items():
@@ -75,14 +70,12 @@ def leaks(
             continue
         gap = (one - other)[earlier].norm(dim=-1)
         share = gap / one[earlier].norm(dim=-1).clamp(min=1e-30)
-        if len(share) and float(share.max()) > allowed:
-            said = (
-                "tokens depend on later ones: with another last token, what earlier "
-                f"ones have moves by up to {float(share.max()):.2g} of its size"
-            )
+        if len(share) and float(share.max()) > MOVED.get(dtype, COARSE):
+            said = "tokens depend on later ones: with another last token, what earlier "
+            said += f"ones have moves by up to {float(share.max()):.2g} of its size"
             fix = "Mask the future: is_causal=True, or an attention mask."
-            return [PartFault("causal mask", (path,), said, fix)]
-    return []
+            yield PartFault("causal mask", (path,), said, fix)
+            return
 
 
 def _last(grid: Grid) -> dict[int, int]:

@@ -1,14 +1,14 @@
-"""Checks of a model's parts: the interface that all of them, and users' own, go through.
+"""Checks of a model's parts: the interface of all of them, and of users' own.
 
 A check is a function of a `Site`: one module that the forward has called, with what it
-was given and what it returned. It yields faults and nothing else. `register` says for
-which modules it is.
+was given and what it returned. It yields faults. `register` says which modules it is
+for.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -19,30 +19,20 @@ from ftlab.records.errors import BadValueError
 
 ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2}
 """What two ways to compute the same may differ by, over its size: attention in another
-order of sums differs by 1e-6 in float32, and a module's rounding adds up; TF32 has 10
-bits, as float16. bfloat16 has 8, a rounding is 4e-3."""
+order of sums differs by 1e-6 in float32, and TF32 has 10 bits, as float16. bfloat16 has
+8, one rounding is 4e-3."""
 
 COARSE, TF32 = 4e-2, 5e-3
 SURE = 0.1
 """Part of a difference that may remain where a known mistake explains it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A known mistake, and what a module would return if it were made.
-
-    Attributes
-    ----------
-    said
-        What it is, as it ends the sentence "it computes ...".
-    """
+class Mistake(NamedTuple):
+    """What ends the sentence "it computes ...", and what a module would then return."""
 
     said: str
     fix: str
     output: Callable[[], Any]
-
-
-Mistakes = Iterable[Mistake]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +41,21 @@ class Site:
 
     Attributes
     ----------
-    path, module
-        Of the model's own.
-    args, kwargs
-        What it was given.
-    returned
-        All that it returned; `output` is the first tensor in it.
+    args, kwargs, returned
+        What it was given and returned; `input` and `output` are the first tensors.
     library
         The library's module for its place; ``None`` where there is none.
-    component
-        What is being checked.
     fresh
         Whether the model is said to be untrained.
     context
-        What else was heard within: see `ftlab.laboratory.activations.hearing`.
+        ``scale``: of attention, and the head's width; ``starts``: of PEFT's adapters.
     """
 
     path: str
     module: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    returned: Any
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    returned: Any = None
     library: Counterpart | None = None
     component: str = "module"
     fresh: bool = False
@@ -88,19 +72,6 @@ class Site:
         """The first floating-point tensor that it was given."""
         return first_tensor((*self.args, *self.kwargs.values()))
 
-    def close(self, one: Any, other: Any) -> bool:
-        """Say whether two outputs are the same to rounding, padding left out."""
-        return self.distance(one, other) <= self.allowed
-
-    def distance(self, one: Any, other: Any) -> float:
-        """Return the size of a difference over the size of ``other``."""
-        a, b = (self._tokens(first_tensor(each)) for each in (one, other))
-        if a.shape != b.shape:
-            return float("inf")
-        size = float(b.square().mean().sqrt())
-        gap = float((a - b).square().mean().sqrt())
-        return gap / size if size else float("inf" if gap else 0.0)
-
     @property
     def allowed(self) -> float:
         """What may differ, see `ROUNDING`."""
@@ -109,33 +80,23 @@ class Site:
             return TF32
         return ROUNDING.get(output.dtype, COARSE)
 
-    def fault(self, said: str, fix: str = "", severity: PartSeverity = "error") -> Any:
+    def close(self, one: Any, other: Any) -> bool:
+        """Say whether two outputs are the same to rounding, padding left out."""
+        return self.distance(one, other) <= self.allowed
+
+    def distance(self, one: Any, other: Any) -> float:
+        """Return the size of a difference over the size of ``other``."""
+        a, b = self._tokens(one), self._tokens(other)
+        if a.shape != b.shape:
+            return float("inf")
+        size, gap = (float(each.square().mean().sqrt()) for each in (b, a - b))
+        return gap / size if size else float("inf" if gap else 0.0)
+
+    def fault(
+        self, said: str, fix: str = "", severity: PartSeverity = "error"
+    ) -> PartFault:
         """Return a fault of this module."""
         return PartFault(self.component, (self.path,), said, fix, severity)
-
-    def against_library(self, mistakes: Mistakes) -> Iterator[PartFault]:
-        """Compare with the library's forward, and say which mistake explains it."""
-        if self.library is None:
-            return
-        name, kind = type(self.library.module).__name__, type(self.module).__name__
-        label = f"{kind} differs from transformers' {name}" if kind != name else kind
-        for key, mine, theirs in self.library.settings:
-            exact = isinstance(getattr(self.module, key), float)
-            if exact or not self.close(self.returned, self.expected()):
-                yield self.fault(
-                    f"{label}: {key} is {mine:.6g}, the configuration says "
-                    f"{theirs:.6g}",
-                    f"Set it back, or put it into the configuration: {key}.",
-                )
-                return
-        if not self.library.fits():
-            yield from self._named(mistakes, f"{label} and has other parts", None)
-            return
-        expected = self.expected()
-        if self.close(self.returned, expected):
-            return
-        apart = self.distance(self.returned, expected)
-        yield from self._named(mistakes, label, apart)
 
     def expected(self) -> Any:
         """Return what the library's forward gives with the model's own weights."""
@@ -144,26 +105,43 @@ class Site:
             raise BadValueError(msg)
         return self.library.run(self.args, self.kwargs)
 
-    def _named(
-        self, mistakes: Mistakes, label: str, apart: float | None
+    def against_library(self, mistakes: Iterable[Mistake]) -> Iterator[PartFault]:
+        """Compare with the library's forward, and say which mistake explains it."""
+        pair = self.library
+        if pair is None:
+            return
+        name, kind = type(pair.module).__name__, type(self.module).__name__
+        label = f"{kind} differs from transformers' {name}" if kind != name else kind
+        fits = pair.fits()
+        apart = self.distance(self.returned, self.expected()) if fits else float("inf")
+        for key, mine, theirs in pair.settings:
+            if isinstance(getattr(self.module, key), float) or apart > self.allowed:
+                said = f"{key} is {mine:.6g}, the configuration says {theirs:.6g}"
+                fix = f"Set it back, or put it into the configuration: {key}."
+                yield self.fault(f"{label}: {said}", fix)
+                return
+        if apart > self.allowed:
+            yield from self._explained(mistakes, label, apart, fits)
+
+    def _explained(
+        self, mistakes: Iterable[Mistake], label: str, apart: float, fits: bool
     ) -> Iterator[PartFault]:
-        limit = self.allowed if apart is None else min(self.allowed, SURE * apart)
+        limit = min(self.allowed, SURE * apart)
         for each in mistakes:
             try:
-                distance = self.distance(self.returned, each.output())
-            except Exception:  # noqa: BLE001, S112  it cannot be made here
+                explains = self.distance(self.returned, each.output()) <= limit
+            except Exception:  # noqa: BLE001  it cannot be made here
                 continue
-            if distance <= limit:
+            if explains:
                 yield self.fault(f"{label}: it computes {each.said}", each.fix)
                 return
-        if apart is None:
+        if not fits:
             return
-        factor = self._factor()
-        if factor:
-            yield self.fault(
-                f"{label}: it returns {factor:.4g} times what that does",
-                "Multiply by the scale that the configuration asks for.",
-            )
+        a, b = self._tokens(self.returned), self._tokens(self.expected())
+        factor = float((a * b).sum() / b.square().sum()) if a.shape == b.shape else 0.0
+        if factor and self.close(a, factor * b):
+            said = f"{label}: it returns {factor:.4g} times what that does"
+            yield self.fault(said, "Multiply by the scale of the configuration.")
             return
         yield self.fault(
             f"{label}: with the same weights their outputs are {apart:.2g} apart, "
@@ -172,19 +150,8 @@ class Site:
             "warning",
         )
 
-    def _factor(self) -> float:
-        """Return the one number that all of the output is off by, or 0."""
-        a, b = (
-            self._tokens(first_tensor(each))
-            for each in (self.returned, self.expected())
-        )
-        if a.shape != b.shape:
-            return 0.0
-        factor = float((a * b).sum() / b.square().sum().clamp(min=1e-30))
-        return factor if factor and self.close(a, factor * b) else 0.0
-
-    def _tokens(self, tensor: torch.Tensor) -> torch.Tensor:
-        tensor = tensor.detach().double()
+    def _tokens(self, value: Any) -> torch.Tensor:
+        tensor = first_tensor(value).detach().double()
         if self.grid is not None and self.grid.layout(tensor) == "rows":
             return self.grid.cells(tensor, "rows")
         return tensor
@@ -195,29 +162,26 @@ C = TypeVar("C", bound=Check)
 Of = type | str | Callable[[Site], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A check, and the modules that it is for."""
+class Registered(NamedTuple):
+    """A check, the modules that it is for, and whether it is a user's own."""
 
     name: str
     of: Of
     check: Check
-    own: bool = False
+    own: bool
 
-    def is_for(self, module: torch.nn.Module, library: Counterpart | None) -> bool:
+    def is_for(self, site: Site) -> bool:
         """Say whether it is for a module, by its class or the library's at its place.
 
-        A built-in check goes by the names that classes have; a class in the model may
-        be called anything, so the library's stands for it where there is one.
+        A class of one's own may be called anything: the library's stands for it.
         """
-        of = self.of
-        if isinstance(of, type):
-            return isinstance(module, of)
-        judged = library.module if library is not None else module
-        names = {type(judged).__name__, *([type(module).__name__] if self.own else [])}
-        if isinstance(of, str):
-            return any(re.fullmatch(of, name) for name in names)
-        return bool(of(Site("", module, (), {}, None, library)))
+        if isinstance(self.of, type):
+            return isinstance(site.module, self.of)
+        if not isinstance(self.of, str):
+            return bool(self.of(site))
+        judged = site.library.module if site.library is not None else site.module
+        kinds = {type(judged), *([type(site.module)] if self.own else [])}
+        return any(re.fullmatch(self.of, each.__name__) for each in kinds)
 
 
 _CHECKS: list[Registered] = []
@@ -231,7 +195,7 @@ def register(of: Of, name: str = "", *, own: bool = True) -> Callable[[C], C]:
     BadValueError
         ``of`` is nothing that modules can be told by.
     """
-    if not (isinstance(of, str | type) or callable(of)):
+    if not (isinstance(of, str) or callable(of)):
         msg = (
             f"of={of!r}: a check is for a class, a regular expression of its name, or "
             "what a function says of a site: register(MyNorm)."
@@ -272,11 +236,9 @@ def first_tensor(value: Any) -> torch.Tensor:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        if value.is_floating_point():
-            yield value
-    elif isinstance(value, Mapping):
-        yield from _tensors(tuple(value.values()))
-    elif isinstance(value, tuple | list):
-        for each in value:
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        yield value
+    inner = tuple(value.values()) if isinstance(value, Mapping) else value
+    if isinstance(inner, tuple | list):
+        for each in inner:
             yield from _tensors(each)

@@ -1,10 +1,9 @@
 """The library's own module beside one of a model, computing with the model's weights.
 
 Who calls whom: `Counterparts` builds the model's class of transformers again on the
-meta device, without memory, and pairs its modules with the model's by path. Where code
-or settings of a pair differ, `Counterpart.run` executes the library's forward with the
-model's own parameters and inner modules, so that a fault is blamed on the module whose
-own code has it.
+meta device, without memory, and pairs modules by path. Where code or settings of a pair
+differ, `Counterpart.run` executes the library's forward with the model's own parameters
+and inner modules, so that a fault is blamed on the module whose own code has it.
 """
 
 import contextlib
@@ -13,30 +12,26 @@ import inspect
 import re
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from ftlab.laboratory.activations.pristine import has_patches, pristine
+
 _LIBRARY = "transformers.models."
+_LIBRARIES = {"torch", "transformers", "peft", "bitsandbytes", "accelerate", "torchao"}
 _WRAPPED = ("peft.", "bitsandbytes.", "torchao.", "hqq.", "transformers.integrations.")
-_NO_SETTING = re.compile(
-    r"_.*|.*drop.*|training|layer_idx|gradient_checkpointing|.*pad.*"
-)
+_NO_SETTING = re.compile(r"_.*|.*drop.*|.*pad.*|training|layer_idx|gradient_.*")
+_LEAVES = (torch.nn.Linear, torch.nn.Dropout, torch.nn.Identity, torch.nn.ModuleList)
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """One module of the library, for one of a model at the same place.
+    """The library's module for one of a model, and the numbers in which they differ.
 
-    Attributes
-    ----------
-    module
-        On the meta device, or a fresh one where it has no parameters.
-    mine
-        The model's.
-    settings
-        Numbers in which they differ: name, the model's, the library's.
+    Its parameters are on the meta device; ``settings`` has names, the model's values
+    and the library's.
     """
 
     module: torch.nn.Module
@@ -51,49 +46,41 @@ class Counterpart:
         helpers: Mapping[str, Any] | None = None,
         inner: Mapping[str, torch.nn.Module] | None = None,
     ) -> Any:
-        """Call the library's forward.
-
-        Parameters
-        ----------
-        args, kwargs
-            What the model's own module was called with.
-        helpers
-            Functions to use in place of the library's of that name.
-        inner
-            Modules to use in place of the model's of that name.
-        """
+        """Call the library's forward, with other functions or modules by name."""
         clone = self._clone()
         clone._modules.update(inner or {})  # noqa: SLF001
-        forward = inspect.unwrap(type(clone).forward)
-        if helpers and isinstance(forward, types.FunctionType):
+        forward: Any = type(clone).forward
+        if helpers:
+            bare = inspect.unwrap(forward)
+            space = {**bare.__globals__, **helpers}
+            # a copy that sees other helpers, so that nothing of the library is patched;
+            # eager is what it falls back to where no other attention is asked for
+            if "config" in vars(clone):
+                vars(clone)["config"] = config = copy.copy(self.mine.config)
+                config._attn_implementation = "eager"  # noqa: SLF001
             forward = types.FunctionType(
-                forward.__code__,
-                {**forward.__globals__, **helpers},
-                forward.__name__,
-                forward.__defaults__,
-                forward.__closure__,
+                bare.__code__, space, "", bare.__defaults__, bare.__closure__
             )
-            forward.__kwdefaults__ = inspect.unwrap(type(clone).forward).__kwdefaults__
-            return forward(clone, *args, **kwargs)
-        return type(clone).forward(clone, *args, **kwargs)
+            forward.__kwdefaults__ = bare.__kwdefaults__
+        return forward(clone, *args, **kwargs)
 
     def _clone(self) -> torch.nn.Module:
         """Return a shallow copy of the library's that holds the model's weights."""
         clone = copy.copy(self.module)
         own, mine = vars(clone), vars(self.mine)
+        device = next((e.device for e in self.mine.parameters()), torch.device("cpu"))
         for table in ("_parameters", "_buffers", "_modules"):
             own[table] = {
-                name: mine.get(table, {}).get(name, value) if _is_meta(value) else value
+                name: mine[table].get(name, value) if _is_meta(value) else value
                 for name, value in own[table].items()
             }
-        for name, value in list(own.items()):
-            if isinstance(value, torch.Tensor) and value.is_meta:
-                own[name] = getattr(self.mine, name, value)
-        device = next((e.device for e in self.mine.buffers()), torch.device("cpu"))
         own["_buffers"] = {
             name: value if value is None or value.is_meta else value.to(device)
             for name, value in own["_buffers"].items()
         }
+        for name, value in list(own.items()):
+            if isinstance(value, torch.Tensor) and value.is_meta:
+                own[name] = getattr(self.mine, name, value)
         if "config" in own and hasattr(self.mine, "config"):
             own["config"] = self.mine.config
         own["training"] = False
@@ -103,86 +90,88 @@ class Counterpart:
         """Say whether the model's module has all that the library's forward needs."""
         mine = vars(self.mine)
         return all(
-            not _is_meta(value) or name in mine.get(table, {})
+            not _is_meta(value) or name in mine[table]
             for table in ("_parameters", "_modules", "_buffers")
             for name, value in vars(self.module)[table].items()
         )
 
+    def may_differ(self) -> bool:
+        """Say whether it may compute something else than the library's."""
+        mine, theirs = type(self.mine), type(self.module)
+        if mine.__module__.startswith(_WRAPPED) or theirs in _LEAVES:
+            return False  # what stands there instead is a wrapper, or nothing
+        if theirs not in mine.__mro__:
+            return True
+        between = mine.__mro__[: mine.__mro__.index(theirs)]
+        overridden = {n for e in between for n, v in vars(e).items() if callable(v)}
+        return bool(
+            overridden - {"__init__"}
+            or "forward" in vars(self.mine)
+            or self.settings
+            or _other_buffers(self.mine, self.module)
+            or has_patches(theirs)
+        )
 
-def _is_meta(value: Any) -> bool:
-    if isinstance(value, torch.nn.Module):
-        return True
-    return isinstance(value, torch.Tensor) and value.is_meta
 
-
-@dataclass(slots=True)
 class Counterparts:
     """The library's modules of a model, by the model's paths.
 
     Attributes
     ----------
+    roots
+        The library's models within, on the meta device, by path.
     remarks
         What could not be built, and why.
     foreign
-        Whether a model's code is its author's own, as a whole.
+        Whether no model of the library is within.
     """
 
-    _pairs: dict[str, Counterpart] = field(default_factory=dict)
-    roots: dict[str, torch.nn.Module] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-    foreign: bool = True
-
-    @classmethod
-    def of(cls, model: torch.nn.Module) -> "Counterparts":
-        """Build the library's models that are in a model."""
-        it = cls()
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._pairs: dict[str, Counterpart] = {}
+        self.roots: dict[str, Any] = {}
+        self.remarks: list[str] = []
+        found: list[str] = []
         for path, module in model.named_modules():
             library = library_class(type(module))
-            within = any(
-                path == r or path.startswith(f"{r}." if r else "") for r in it.roots
-            )
-            if library is None or within or not hasattr(module, "config"):
+            within = any(f"{path}.".startswith(f"{e}." if e else "") for e in found)
+            if within or not hasattr(library, "_init_weights"):
                 continue
-            if not hasattr(library, "_init_weights"):
-                continue
-            it.foreign = False
+            found.append(path)
             try:
-                with torch.device("meta"), _quiet():
-                    built = library(copy.deepcopy(module.config))
+                self._build(path, module, library)
             except Exception as error:  # noqa: BLE001  a class of its own kind: told
-                said = str(error).split("\n")[0][:120]
-                it.remarks.append(
-                    f"{library.__name__} cannot be built from its configuration for "
-                    f"comparison ({type(error).__name__}: {said})"
-                )
-                continue
-            it.roots[path] = built.eval()
-            it._pair(path, module, built)
-        return it
+                said = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+                name = type(module).__name__
+                self.remarks.append(f"{name}, not built again from its config ({said})")
+        self.foreign = not found
 
-    def _pair(self, root: str, mine: torch.nn.Module, theirs: torch.nn.Module) -> None:
-        known = dict(theirs.named_modules())
+    def _build(self, root: str, mine: Any, library: Any) -> None:
+        with torch.device("meta"), _quiet():
+            built = library(copy.deepcopy(mine.config)).eval()
+        known = dict(built.named_modules())
+        self.roots[root] = built
         for path, module in mine.named_modules():
-            other = known.get(path.replace(".base_layer", "") if path else "")
+            other = known.get(path.replace(".base_layer", ""))
             if other is None:
                 continue
             if vars(other)["_buffers"]:
-                other = _with_buffers(theirs, other)
-            name = f"{root}.{path}".strip(".")
-            self._pairs[name] = Counterpart(other, module, _settings(module, other))
+                other = _with_buffers(built, other)
+            if has_patches(type(other)):
+                other = copy.copy(other)
+                other.__class__ = pristine(type(other))
+            pair = Counterpart(other, module, _settings(module, other))
+            self._pairs[f"{root}.{path}".strip(".")] = pair
 
     def get(self, path: str) -> Counterpart | None:
-        """Return the counterpart of a module."""
-        return self._pairs.get(path)
+        """Return the counterpart of a module, whatever wraps it."""
+        return self._pairs.get(path) or self._pairs.get(path.replace(".base_layer", ""))
 
-    def suspects(self) -> Iterator[tuple[str, Counterpart]]:
-        """Yield what may compute something else than the library's."""
-        for path, pair in self._pairs.items():
-            if _may_differ(pair):
-                yield path, pair
+    def suspects(self) -> dict[str, Counterpart]:
+        """Return what may compute something else than the library's."""
+        return {path: e for path, e in self._pairs.items() if e.may_differ()}
 
 
-def library_class(kind: type) -> type[Any] | None:
+def library_class(kind: type) -> Any:
     """Return the class of a model of transformers that a class is, or derives from."""
     found = (e for e in kind.__mro__ if e.__module__.startswith(_LIBRARY))
     return next(found, None)
@@ -190,15 +179,11 @@ def library_class(kind: type) -> type[Any] | None:
 
 def is_library(module: torch.nn.Module) -> bool:
     """Say whether a module's class is of a library and not its user's."""
-    return type(module).__module__.partition(".")[0] in {
-        "torch",
-        "transformers",
-        "peft",
-        "bitsandbytes",
-        "accelerate",
-        "torchao",
-        "trl",
-    }
+    return type(module).__module__.partition(".")[0] in _LIBRARIES
+
+
+def _is_meta(value: Any) -> bool:
+    return isinstance(value, torch.nn.Module) or bool(getattr(value, "is_meta", False))
 
 
 @contextlib.contextmanager
@@ -225,11 +210,8 @@ def _with_buffers(built: Any, module: torch.nn.Module) -> torch.nn.Module:
         with contextlib.suppress(Exception):  # it takes something else
             return type(module)(config).eval()
     made, own = copy.copy(module), vars(module)["_buffers"]
-    filled = {
-        name: torch.full(each.shape, float("nan"), dtype=each.dtype)
-        for name, each in own.items()
-        if each is not None and each.is_floating_point()
-    }
+    floats = {n: e for n, e in own.items() if e is not None and e.is_floating_point()}
+    filled = {n: torch.full(e.shape, torch.nan) for n, e in floats.items()}
     vars(made)["_buffers"] = {**own, **filled}
     with contextlib.suppress(Exception):  # on the meta device it need not work
         built._init_weights(made)  # noqa: SLF001
@@ -240,41 +222,17 @@ def _with_buffers(built: Any, module: torch.nn.Module) -> torch.nn.Module:
 
 def _settings(mine: Any, theirs: Any) -> tuple[tuple[str, float, float], ...]:
     """Return the numbers in which two modules of one class differ."""
-    if library_class(type(mine)) is not type(theirs):
+    if library_class(type(mine)) is not library_class(type(theirs)):
         return ()
-    a, b = vars(mine), vars(theirs)
+    a = vars(mine)
     return tuple(
         (name, float(a[name]), float(value))
-        for name, value in b.items()
+        for name, value in vars(theirs).items()
         if isinstance(value, float | int)
         and isinstance(a.get(name), float | int)
         and a[name] != value
         and not _NO_SETTING.fullmatch(name)
     )
-
-
-def _may_differ(pair: Counterpart) -> bool:
-    mine, theirs = pair.mine, pair.module
-    kind = type(mine).__module__
-    if kind.startswith(_WRAPPED) or isinstance(mine, torch.nn.ModuleList):
-        return False
-    if type(theirs) in (torch.nn.Linear, torch.nn.Dropout, torch.nn.Identity):
-        return False  # what stands there instead is a wrapper, or nothing
-    if library_class(type(mine)) is type(theirs) or type(mine) is type(theirs):
-        return bool(
-            _overridden(type(mine), type(theirs))
-            or "forward" in vars(mine)
-            or pair.settings
-            or _other_buffers(mine, theirs)
-        )
-    return True
-
-
-def _overridden(mine: type, theirs: type) -> bool:
-    """Say whether a class has methods of its own over the library's."""
-    between = mine.__mro__[: mine.__mro__.index(theirs)]
-    names = {name for each in between for name, v in vars(each).items() if callable(v)}
-    return bool(names - {"__init__"})
 
 
 def _other_buffers(mine: torch.nn.Module, theirs: torch.nn.Module) -> bool:
@@ -284,8 +242,8 @@ def _other_buffers(mine: torch.nn.Module, theirs: torch.nn.Module) -> bool:
         if value.is_meta or name not in own:
             continue
         here = own[name].detach().cpu().double()
-        if here.shape != value.shape:
+        # in bfloat16 they are right to 0.4 %
+        same = here.shape == value.shape
+        if not same or not torch.allclose(here, value.double(), rtol=1e-2):
             return True
-        if not torch.allclose(here, value.detach().double(), rtol=1e-2):
-            return True  # in bfloat16 they are right to 0.4 %
     return False

@@ -19,23 +19,13 @@ EDGE = 1.1
 
 
 class Values(NamedTuple):
-    """What a parameter holds.
-
-    Attributes
-    ----------
-    shape
-        Number of its dimensions.
-    equal_rows
-        Whether all rows are the same.
-    of_torch
-        Whether torch's own class prescribes it.
-    """
+    """What a parameter holds; ``of_torch`` where torch's own class prescribes it."""
 
     std: float
     mean: float
     kurtosis: float
-    count: int
-    shape: int
+    size: int
+    dimensions: int
     finite: bool
     equal_rows: bool
     of_torch: bool = False
@@ -43,27 +33,19 @@ class Values(NamedTuple):
 
 def values_of(parameter: torch.Tensor) -> Values:
     """Measure a parameter."""
-    tensor = parameter.detach()
-    if not tensor.numel() or not bool(tensor.isfinite().all()):
-        return Values(
-            math.nan, math.nan, math.nan, tensor.numel(), tensor.dim(), False, False
-        )
-    mean, std = _mean_and_std(tensor)
-    wide = _part(tensor)
-    kurtosis = float(((wide - mean) / std).pow(4).mean()) if std else 0.0
-    equal = tensor.dim() > 1 and len(tensor) > 1 and bool((tensor == tensor[:1]).all())
-    return Values(std, mean, kurtosis, tensor.numel(), tensor.dim(), True, equal)
-
-
-def _mean_and_std(tensor: torch.Tensor) -> tuple[float, float]:
-    flat = tensor.reshape(-1)
+    flat = parameter.detach().reshape(-1)
+    size, dimensions = len(flat), parameter.dim()
+    if not size or not bool(flat.isfinite().all()):
+        return Values(math.nan, math.nan, math.nan, size, dimensions, False, False)
     if bool((flat == flat[0]).all()):
-        return float(flat[0]), 0.0
+        return Values(0.0, float(flat[0]), 0.0, size, dimensions, True, True)
     mean = float(flat.mean(dtype=torch.float64))
-    square = sum(
-        float((part.double() - mean).square().sum()) for part in flat.split(1 << 22)
-    )
-    return mean, math.sqrt(square / len(flat))
+    parts = (part.double() - mean for part in flat.split(1 << 22))
+    std = math.sqrt(sum(float(part.square().sum()) for part in parts) / size)
+    kurtosis = float(((_part(parameter) - mean) / std).pow(4).mean())
+    rows = dimensions > 1 and len(parameter) > 1
+    equal = rows and bool((parameter == parameter[:1]).all())
+    return Values(std, mean, kurtosis, size, dimensions, True, equal)
 
 
 def is_drawn(parameter: torch.Tensor) -> bool:
@@ -80,31 +62,29 @@ def is_drawn(parameter: torch.Tensor) -> bool:
     >>> is_drawn(drawn), is_drawn(drawn + 0.4 * drawn[:, :1] @ drawn[:1])
     (True, False)
     """
-    tensor = parameter.detach()
-    if tensor.dim() != 2 or min(tensor.shape) < 8:
+    if parameter.dim() != 2 or min(parameter.shape) < 8:
         return False
-    part = _part(tensor)
+    part = _part(parameter)
     std = float(part.std())
     if not std or not math.isfinite(std):
         return False
     part = (part - part.mean()) / std
     square = part.square()
     kurtosis = float(square.square().mean())
-    chance = math.sqrt(24 / part.numel())
-    if not KURTOSES[0] - CHANCE * chance < kurtosis < KURTOSES[1] + CHANCE * chance:
+    chance = CHANCE * math.sqrt(24 / part.numel())
+    if not KURTOSES[0] - chance < kurtosis < KURTOSES[1] + chance:
         return False
     for over in (0, 1):
         count, other = part.shape[1 - over], part.shape[over]
         spread = float((square.mean(over) - 1).square().sum()) * other / (kurtosis - 1)
         if abs(spread - count) > CHANCE * math.sqrt(2 * count):
             return False
-    rows, columns = part.shape
-    largest = float(torch.linalg.matrix_norm(part.float(), 2))
-    return largest <= EDGE * (math.sqrt(rows) + math.sqrt(columns))
+    edge = sum(math.sqrt(each) for each in part.shape)
+    return float(torch.linalg.matrix_norm(part.float(), 2)) <= EDGE * edge
 
 
-def _part(tensor: torch.Tensor) -> torch.Tensor:
-    """Return some rows and columns of a matrix, or all of a small tensor."""
-    if tensor.dim() != 2:
-        return tensor.reshape(-1)[: ROWS * COLUMNS].double()
-    return tensor[:ROWS, :COLUMNS].double()
+def _part(parameter: torch.Tensor) -> torch.Tensor:
+    """Return some rows and columns of a matrix, or some of another tensor."""
+    if parameter.dim() != 2:
+        return parameter.detach().reshape(-1)[: ROWS * COLUMNS].double()
+    return parameter.detach()[:ROWS, :COLUMNS].double()

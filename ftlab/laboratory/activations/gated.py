@@ -1,7 +1,8 @@
 """MLPs: which projection goes through the activation, and which activation it is."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,14 +13,22 @@ from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 MLP = r".*(MLP|Mlp|FeedForward|FFN|DenseGatedActDense|DenseActDense|GLU|Expert)"
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "silu": functional.silu,
     "gelu": functional.gelu,
-    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"),
     "relu": functional.relu,
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "no activation": lambda x: x,
+}
+GATED: dict[str, Callable[..., Any]] = {
+    "the activation of up times gate ({}), not of gate": lambda a, g, u: a(u) * g,
+    "a gate with {}": lambda a, g, u: a(g) * u,
+    "{} of gate times up": lambda a, g, u: a(g * u),
+    "the sum of both ({}), not their product": lambda a, g, u: a(g) + u,
+    "{} of gate alone": lambda a, g, _: a(g),
+    "{} of up alone": lambda a, _, u: a(u),
 }
 _GATE = re.compile(r".*gate.*|wi_0")
 _UP = re.compile(r".*up.*|wi_1|fc1|c_fc|dense_h_to_4h|fc_in|wi|w3|lin1|intermediate")
@@ -31,58 +40,36 @@ def gate_order(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or with the two orders that a gated MLP can have."""
     if site.library is not None:
         yield from site.against_library(_mistakes(site))
-        return
-    if is_library(site.module) or not _parts(site.module):
-        return
-    # a name says which is the gate, and nothing says which activation its author wants
-    ways = [(each, each.output()) for each in _mistakes(site)]
-    found = next((e for e, out in ways if site.close(site.returned, out)), None)
-    if found is not None and found.said.startswith("the activation of up"):
-        yield site.fault(f"it computes {found.said}", found.fix)
-
-
-def _parts(module: Any) -> tuple[Any, Any, Any] | None:
-    """Return the gate, up and down projections; the gate may be ``None``."""
-    names = dict(module.named_children())
-    gate = next((m for n, m in names.items() if _GATE.fullmatch(n)), None)
-    down = next((m for n, m in names.items() if _DOWN.fullmatch(n)), None)
-    up = next(
-        (m for n, m in names.items() if _UP.fullmatch(n) and m not in (gate, down)),
-        None,
-    )
-    if gate is not None and up is None and down is not None:
-        return _halves(gate), _halves(gate, 1), down  # gate and up in one projection
-    return None if up is None or down is None else (gate, up, down)
-
-
-def _halves(both: Any, at: int = 0) -> Any:
-    return lambda x: both(x).chunk(2, -1)[at]
+    elif not is_library(site.module):
+        # names say which is the gate, nothing says which activation its author wants
+        ways = (e for e in _mistakes(site) if site.close(site.returned, e.output()))
+        found = next(ways, None)
+        if found is not None and found.said.startswith("the activation of up"):
+            yield site.fault(f"it computes {found.said}", found.fix)
 
 
 def _mistakes(site: Site) -> Iterator[Mistake]:
-    parts = _parts(site.module)
-    if parts is None:
+    names = dict(site.module.named_children())
+    gate, down = (_named(names, each) for each in (_GATE, _DOWN))
+    up = _named({n: m for n, m in names.items() if m not in (gate, down)}, _UP)
+    if down is None or (up is None and gate is None):
         return
-    gate, up, down = parts
     x = site.input
+    if gate is not None and up is None:  # both in one projection
+        first, second = gate(x).chunk(2, -1)
+    else:
+        first, second = None if gate is None else gate(x), up and up(x)
     for name, act in ACTIVATIONS.items():
-        if gate is None:
+        if first is None:
             fix = "Use the activation that the configuration names."
-            yield Mistake(f"with {name}", fix, lambda a=act: down(a(up(x))))
+            yield Mistake(f"with {name}", fix, lambda a=act: down(a(second)))
             continue
         fix = "The gate goes through the activation: down(act(gate(x)) * up(x))."
-        ways = {
-            f"the activation of up times gate ({name}), where gate must go through it": lambda a=act: (
-                down(a(up(x)) * gate(x))
-            ),
-            f"a gate with {name}": lambda a=act: down(a(gate(x)) * up(x)),
-            f"{name} of gate times up": lambda a=act: down(a(gate(x) * up(x))),
-            f"the sum of both ({name}), not their product": lambda a=act: down(
-                a(gate(x)) + up(x)
-            ),
-            f"{name} of gate alone": lambda a=act: down(a(gate(x))),
-            f"{name} of up alone": lambda a=act: down(a(up(x))),
-        }
-        if name == "no activation":  # both orders are the same then
-            del ways[next(iter(ways))]
-        yield from (Mistake(said, fix, way) for said, way in ways.items())
+        # without an activation both orders are the same
+        for said, way in list(GATED.items())[name == "no activation" :]:
+            made = partial(way, act, first, second)
+            yield Mistake(said.format(name), fix, lambda m=made: down(m()))
+
+
+def _named(names: dict[str, Any], pattern: re.Pattern[str]) -> Any:
+    return next((each for name, each in names.items() if pattern.fullmatch(name)), None)

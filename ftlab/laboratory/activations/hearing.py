@@ -5,8 +5,7 @@ over keys, `scaled_dot_product_attention` and activation functions are heard as 
 called, and what is heard is put down to the block that is running.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import torch
@@ -19,50 +18,32 @@ from ftlab.executions.tokens import Grid
 QUERIES = 128
 """Tokens whose attention is taken, evenly from first to last; all where fewer are."""
 
-_SOFTMAX = {torch.softmax, functional.softmax, torch.Tensor.softmax}
-_PRODUCTS = {
-    torch.matmul,
-    torch.bmm,
-    torch.Tensor.matmul,
-    torch.Tensor.__matmul__,
-    torch.Tensor.bmm,
-    torch.baddbmm,
-    torch.Tensor.baddbmm,
-}
-_ADDED = {torch.baddbmm, torch.Tensor.baddbmm}
-_OFF: Mapping[Any, tuple[float, float]] = {
-    functional.relu: (0.0, float("inf")),
-    torch.relu: (0.0, float("inf")),
-    torch.Tensor.relu: (0.0, float("inf")),
-    functional.gelu: (-4.0, float("inf")),
-    functional.silu: (-8.0, float("inf")),
-    torch.sigmoid: (-5.0, 5.0),
-    torch.Tensor.sigmoid: (-5.0, 5.0),
-    torch.tanh: (-3.0, 3.0),
-    torch.Tensor.tanh: (-3.0, 3.0),
+_INF, _METHODS = float("inf"), torch.Tensor
+_SOFTMAX = {torch.softmax, functional.softmax, _METHODS.softmax}
+_ADDED = {torch.baddbmm, _METHODS.baddbmm}
+_PRODUCTS = {torch.matmul, torch.bmm, _METHODS.matmul, _METHODS.bmm, *_ADDED}
+_PRODUCTS.add(_METHODS.__matmul__)
+_RANGES: dict[tuple[Any, ...], tuple[float, float]] = {
+    (functional.relu, torch.relu, _METHODS.relu): (0.0, _INF),
+    (functional.gelu,): (-4.0, _INF),
+    (functional.silu,): (-8.0, _INF),
+    (torch.sigmoid, _METHODS.sigmoid): (-5.0, 5.0),
+    (torch.tanh, _METHODS.tanh): (-3.0, 3.0),
 }
 """Inputs below which a unit is off and above which it is at its bound: there gelu is
 -1e-4, silu -3e-3, a sigmoid 0.7 % and tanh 0.5 % from its bound."""
 
-IN_GELU = (-5.5, float("inf"))
+_OFF = {each: span for functions, span in _RANGES.items() for each in functions}
+IN_GELU = (-5.5, _INF)
 """The same for the tanh that approximates a gelu."""
 
 
-@dataclass(slots=True)
-class Units:
-    """Lowest and highest input of each unit of an activation."""
+class Units(NamedTuple):
+    """Lowest and highest input of each unit of an activation, and where it is off."""
 
     low: torch.Tensor
     high: torch.Tensor
     off: tuple[float, float]
-
-
-@dataclass(slots=True)
-class Heard:
-    """What was heard within one block."""
-
-    entropies: list[float] = field(default_factory=list)
-    units: list[Units] = field(default_factory=list)
 
 
 class Size(NamedTuple):
@@ -72,8 +53,7 @@ class Size(NamedTuple):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(NamedTuple):
     """By what products of queries and keys were multiplied, and what was multiplied."""
 
     scale: float
@@ -87,35 +67,35 @@ class Scores:
         Queries may be scaled before the product; positions and heads that are turned or
         repeated change no norm per element.
         """
-        if not query.norm or not key.norm:
-            return float("nan")
-        q, k = (
-            each.norm / other.norm * (other.count / each.count) ** 0.5
-            for each, other in ((self.query, query), (self.key, key))
-        )
-        return self.scale * q * k
+        found = self.scale
+        for each, other in ((self.query, query), (self.key, key)):
+            share = each.norm / other.norm if other.norm else float("nan")
+            found *= share * (other.count / each.count) ** 0.5
+        return found
 
 
 class Hearing(TorchFunctionMode):
-    """Hears attention and activations; ``within`` says in which block and module.
+    """Hears attention and activations, while ``hearing``.
 
     Attributes
     ----------
-    heard
-        By path of the block.
+    block, module, gelu
+        Which block and which attention are running, and whether a gelu is, whatever it
+        is made of.
+    entropies, units
+        By block: of attention over an even one's; and what activations were given.
     scores
         By path of the module that attends.
-    gelu
-        Whether a module of that name is running, whatever it is made of.
     """
 
     def __init__(self, grid: Grid | None) -> None:
         super().__init__()
-        self.heard: dict[str, Heard] = {}
-        self.scores: dict[str, Scores] = {}
-        self.block, self.module = "", ""
-        self.failed: list[str] = []
+        self.block = self.module = ""
         self.hearing, self.gelu = True, False
+        self.entropies: dict[str, list[float]] = defaultdict(list)
+        self.units: dict[str, list[Units]] = defaultdict(list)
+        self.scores: dict[str, Scores] = {}
+        self.failed: list[str] = []
         self._grid = grid
         self._product: tuple[Any, ...] = ()
 
@@ -123,11 +103,10 @@ class Hearing(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func``, and take what it is given."""
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
+        result = func(*args, **(kwargs or {}))
         if self.hearing and self.block:
             try:
-                self._take(func, args, kwargs, result)
+                self._take(func, args, kwargs or {}, result)
             except Exception as error:  # noqa: BLE001  the user's forward goes on
                 said = f"{type(error).__name__}: {str(error)[:120]}"
                 self.failed.append(f"attention and units of {self.block} ({said})")
@@ -136,9 +115,8 @@ class Hearing(TorchFunctionMode):
     def _take(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         given = args[0] if args else kwargs.get("input")
         if func in _PRODUCTS and result.dim() >= 3:
-            at = int(func in _ADDED)
-            pair = args[at : at + 2]
-            self._product = (result.shape[-2:], *pair, result) if len(pair) > 1 else ()
+            pair = args[int(func in _ADDED) :][:2]
+            self._product = (result, *pair) if len(pair) > 1 else ()
         elif func in _SOFTMAX:
             self._softmax(given, result)
         elif func is scaled_dot_product_attention:
@@ -146,42 +124,34 @@ class Hearing(TorchFunctionMode):
         elif func in _OFF:
             self._activation(given, _OFF[func])
 
-    def _here(self) -> Heard:
-        return self.heard.setdefault(self.block, Heard())
-
     def _softmax(self, scores: torch.Tensor, weights: torch.Tensor) -> None:
         """Take weights of attention; softmax over experts or words is none."""
-        known = bool(self._product) and self._product[0] == weights.shape[-2:]
+        raw, query, key = self._product or (None, None, None)
+        known = raw is not None and raw.shape[-2:] == weights.shape[-2:]
         if weights.dim() < 3 or not (known or weights.dim() == 4):
             return
         rows = _some(weights.shape[-2])
         self._note(weights[..., rows, :].float(), rows, weights.shape[-2])
-        if known and self._product[3].numel() == scores.numel():
-            raw = self._product[3]
-            self._scale(scores.reshape(raw.shape), raw, *self._product[1:3])
+        if known and raw is not None and raw.numel() == scores.numel():
+            shown = scores.reshape(raw.shape)
+            clear = (raw.abs() > 0.1 * raw.abs().mean()) & (shown > -1e4)
+            ratios = (shown[clear] / raw[clear]).double()
+            middle = ratios.median() if ratios.numel() else torch.tensor(0.0)
+            near = (ratios - middle).abs() <= 1e-2 * middle.abs()
+            if near.numel() and float(near.double().mean()) > 0.9:
+                self._put_scale(float(middle), query, key.transpose(-1, -2))
         self._product = ()
-
-    def _scale(self, scores: Any, raw: Any, query: Any, key: Any) -> None:
-        """Note by what scores are larger than products of the projections."""
-        clear = (raw.abs() > 0.1 * raw.abs().mean()) & (scores > -1e4)
-        ratios = (scores[clear] / raw[clear]).double()
-        if not ratios.numel():
-            return
-        middle = ratios.median()
-        if bool(((ratios - middle).abs() <= 1e-2 * middle.abs()).double().mean() > 0.9):
-            self._put_scale(float(middle), query, key.transpose(-1, -2))
 
     def _put_scale(self, scale: float, query: Any, key: Any) -> None:
         if self.module:
-            sizes = tuple(size_of(each) for each in (query, key))
-            self.scores[self.module] = Scores(scale, int(query.shape[-1]), *sizes)
+            width = int(query.shape[-1])
+            sizes = size_of(query), size_of(key)
+            self.scores[self.module] = Scores(scale, width, *sizes)
 
     def _sdpa(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
         given = dict(zip(names, args, strict=False)) | kwargs
         query, key, mask = given["query"], given["key"], given.get("attn_mask")
-        if query.dim() < 3 or key.shape[-1] != query.shape[-1]:
-            return
         scale = given.get("scale") or query.shape[-1] ** -0.5
         self._put_scale(float(scale), query, key)
         rows = _some(query.shape[-2]).to(query.device)
@@ -190,13 +160,11 @@ class Hearing(TorchFunctionMode):
         scores = (query[..., rows, :] @ key.transpose(-1, -2)).float() * scale
         if given.get("is_causal"):
             at = torch.arange(key.shape[-2], device=query.device)
-            scores = scores.masked_fill(at > rows[:, None], float("-inf"))
+            scores = scores.masked_fill(at > rows[:, None], -_INF)
         if mask is not None:
             part = mask[..., rows, :] if mask.shape[-2] > 1 else mask
-            if part.dtype == torch.bool:
-                scores = scores.masked_fill(~part, float("-inf"))
-            else:
-                scores = scores + part
+            whole = part.dtype == torch.bool
+            scores = scores.masked_fill(~part, -_INF) if whole else scores + part
         self._note(scores.softmax(-1), rows, query.shape[-2])
 
     def _note(self, weights: torch.Tensor, rows: torch.Tensor, queries: int) -> None:
@@ -205,31 +173,25 @@ class Hearing(TorchFunctionMode):
         seen = (weights > 0).sum(-1)
         usable = (seen > 1) & entropy.isfinite()
         grid = self._grid
-        if (
-            grid is not None
-            and queries == grid.shape[1]
-            and len(weights) == grid.shape[0]
-        ):
+        if grid is not None and grid.shape == (len(weights), queries):
             real = torch.zeros(grid.shape, dtype=torch.bool)
             real[grid.rows, grid.positions] = True
             part = real[:, rows.cpu()].to(weights.device)
             usable &= part.reshape(len(part), *[1] * (usable.dim() - 2), -1)
         if bool(usable.any()):
-            share = entropy[usable] / seen[usable].log()
-            self._here().entropies.append(float(share.mean()))
+            share = float((entropy[usable] / seen[usable].log()).mean())
+            self.entropies[self.block].append(share)
 
     def _activation(self, given: torch.Tensor, off: tuple[float, float]) -> None:
-        """Note the range of each unit; a gate of attention or of experts is small."""
-        if self.gelu:
-            off = IN_GELU if off[0] == -3.0 else off
+        """Note the range of each unit over the batch's tokens."""
+        off = IN_GELU if self.gelu and off[0] == -3.0 else off
         grid = self._grid
-        layout = grid.layout(given) if grid is not None and given.dim() > 1 else None
-        if grid is None or layout not in ("rows", "flat") or given.dim() > 3:
-            return
-        cells = grid.cells(given.detach(), layout).float()
-        if len(cells):
-            low, high = cells.amin(0), cells.amax(0)
-            self._here().units.append(Units(low, high, off))
+        layout = (
+            grid.layout(given) if grid is not None and given.dim() in (2, 3) else ""
+        )
+        if grid is not None and layout in ("rows", "flat") and len(grid.rows):
+            cells = grid.cells(given.detach(), layout)
+            self.units[self.block].append(Units(cells.amin(0), cells.amax(0), off))
 
 
 def size_of(tensor: torch.Tensor) -> Size:

@@ -17,213 +17,161 @@ from ftlab.probes.naming import NamedParameter, named_parameters, roles_of
 from ftlab.records.activation import ParameterStart, PartFault, PartSeverity
 
 MOST = 2**26
-"""Elements of a module that is built afresh at most: 256 MiB."""
+"""Elements of a module that is drawn afresh at most: 256 MiB."""
 
 FAR = 10.0
-"""Times the size that its class prescribes, from which on weights that are plainly
-untrained are told. Torch's own start of a linear layer, 1 / sqrt(3 in), is 7 times the
-0.02 of transformers at 16 inputs and a tenth of it from 80,000 on."""
+"""Times the size that its class prescribes, from which on plainly untrained weights are
+told. Torch's own linear layers have 1 / sqrt(3 in): 7 times the 0.02 of transformers at
+16 inputs, a tenth of it at 80,000."""
 
 BOUND = 6.0
 """Standard errors that a standard deviation or mean may be off in a fresh model: one in
 a billion by chance. Of n normal values the former's is s / sqrt(2 n)."""
 
-_COPIES = ("modules_to_save", "original_module")
+_DRAW = "Draw it as its class does: model._init_weights(module), reset_parameters()."
 
 
 def starts(
     model: torch.nn.Module, pairs: Counterparts, *, fresh: bool
 ) -> tuple[list[ParameterStart], list[PartFault], list[str]]:
     """Return each parameter's values, faults among them, and what is not known."""
-    prescribed = _Prescribed(model, pairs)
-    roles = roles_of(model)
-    rows, faults, unknown = [], [], []
+    prescribed, roles = _Prescribed(model, pairs), roles_of(model)
+    rows: list[ParameterStart] = []
+    faults: list[PartFault] = []
+    packed: list[str] = []
     for named in named_parameters(model):
-        if not named.parameter.is_floating_point() or hasattr(
-            named.parameter, "quant_state"
-        ):
-            unknown.append(named.name)
+        parameter = named.parameter
+        if not parameter.is_floating_point() or hasattr(parameter, "quant_state"):
+            packed.append(named.name)
             continue
-        values = values_of(named.parameter)
-        adapter = roles[id(named.parameter)].role != "weight"
-        drawn = is_drawn(named.parameter)
+        values, drawn = values_of(parameter), is_drawn(parameter)
         wanted = None
-        odd = drawn or values.std == 0 or values.equal_rows
-        if not adapter and values.finite and (fresh or odd):
+        odd = values.finite and (fresh or drawn or values.equal_rows)
+        if odd and roles[id(parameter)].role == "weight":
             wanted = prescribed.of(named)
-        rows.append(
-            ParameterStart(
-                named.name,
-                values.std,
-                values.mean,
-                wanted.std if wanted else float("nan"),
-                drawn,
-            )
-        )
-        told = _judged(named, values, wanted, drawn, fresh and not adapter)
+        std = wanted.std if wanted else float("nan")
+        rows.append(ParameterStart(named.name, values.std, values.mean, std, drawn))
+        told = _judged(named, values, wanted, drawn=drawn, fresh=fresh)
         faults += [told] if told else []
-    return rows, faults, _words(unknown)
-
-
-def _words(unknown: list[str]) -> list[str]:
-    if not unknown:
-        return []
-    return [
-        f"initialisation of {len(unknown)} parameters in few bits, such as {unknown[0]}"
-    ]
+    said = f"initialisation of {len(packed)} parameters in few bits, such as "
+    return rows, faults, [said + packed[0]] if packed else []
 
 
 def _judged(
     named: NamedParameter,
     values: Values,
     wanted: Values | None,
+    *,
     drawn: bool,
     fresh: bool,
 ) -> PartFault | None:
+    """Say what is wrong with a parameter, if anything is."""
+    name = (named.name,)
     if not values.finite:
-        said = "it holds NaN or infinity"
-        return _fault(named, said, "Load it again, or draw it anew.")
+        said, fix = "it holds NaN or infinity", "Load it again, or draw it anew."
+        return PartFault("initialisation", name, said, fix)
     if wanted is None:
         return None
-    found = _degenerate(values, wanted)
-    if found:
-        return _fault(named, *found)
+    said = _degenerate(values, wanted)
     ratio = values.std / wanted.std if wanted.std else 1.0
-    far = not 1 / FAR < ratio < FAR
-    own = wanted.of_torch  # authors draw as they like: only what blows up is told
-    if drawn and far and (not own or ratio > FAR):
-        return _fault(named, _size_words(values, wanted), _DRAW)
-    if fresh:
-        return _strictly(named, values, wanted)
-    return None
+    # authors draw as they like: of their own models only what blows up is told
+    far = ratio > FAR or (ratio < 1 / FAR and not wanted.of_torch)
+    if not said and drawn and far:
+        said = _size_words(values, wanted)
+        return PartFault("initialisation", name, said, _DRAW, "warning")
+    if not said and fresh:
+        said = _strictly(values, wanted, 2 * torch.finfo(named.parameter.dtype).eps)
+    severity: PartSeverity = "info" if wanted.of_torch else "warning"
+    return PartFault("initialisation", name, said, _DRAW, severity) if said else None
 
 
-_DRAW = "Draw it as its class does: model._init_weights(module), reset_parameters()."
-
-
-def _degenerate(values: Values, wanted: Values) -> tuple[str, str, PartSeverity] | None:
+def _degenerate(values: Values, wanted: Values) -> str:
     """Say what leaves nothing to tell units or tokens apart."""
-    if values.shape < 2 or not wanted.std or wanted.equal_rows:
-        return None
-    severity: PartSeverity = "info" if wanted.of_torch else "warning"
+    if values.dimensions < 2 or not wanted.std or wanted.equal_rows:
+        return ""
     if values.std == 0 and values.mean == 0:
-        said = f"all of it is 0; its class draws it at random (std {wanted.std:.3g})"
-        return said, _DRAW, severity
+        return f"all of it is 0; its class draws it at random (std {wanted.std:.3g})"
     if values.std == 0:
-        said = f"all of it is {values.mean:.4g}: no two units can become different"
-        return said, _DRAW, "warning"
-    if values.equal_rows:
-        return "all of its rows are equal: no two units can differ", _DRAW, "warning"
-    return None
+        return f"all of it is {values.mean:.4g}: no two units can become different"
+    return "all of its rows are equal: no two units differ" if values.equal_rows else ""
 
 
-def _strictly(
-    named: NamedParameter, values: Values, wanted: Values
-) -> PartFault | None:
+def _strictly(values: Values, wanted: Values, rounding: float) -> str:
     """Hold a fresh model's parameter to what its class draws, by chance alone."""
-    severity: PartSeverity = "info" if wanted.of_torch else "warning"
-    rounding = 2 * torch.finfo(named.parameter.dtype).eps
+    drift = abs(values.mean - wanted.mean)
     if not wanted.std:
-        off = abs(values.mean - wanted.mean) > rounding * (1 + abs(wanted.mean))
-        if not off and values.std <= rounding * abs(wanted.mean):
-            return None
-        said = (
-            f"mean {values.mean:.4g}, std {values.std:.3g}; its class makes all of it"
-        )
-        return _fault(named, f"{said} {wanted.mean:.4g}", _DRAW, severity)
+        allowed = rounding * (1 + abs(wanted.mean))
+        if drift <= allowed and values.std <= allowed:
+            return ""
+        said = f"mean {values.mean:.4g}, std {values.std:.3g}; its class makes all of"
+        return f"{said} it {wanted.mean:.4g}"
     # both were drawn; a kurtosis of 3 is a normal distribution's
     spread = (max(wanted.kurtosis, values.kurtosis, 1.0) - 1) / 4
-    error = math.sqrt(spread * (1 / values.count + 1 / wanted.count))
-    ratio = values.std / wanted.std
-    drift = wanted.std / math.sqrt(min(values.count, wanted.count))
-    if abs(ratio - 1) > BOUND * error + rounding:
-        return _fault(named, _size_words(values, wanted), _DRAW, severity)
-    if abs(values.mean - wanted.mean) > BOUND * math.sqrt(2) * drift:
-        said = f"its mean is {values.mean:.3g}; its class makes it {wanted.mean:.3g}"
-        return _fault(named, said, _DRAW, severity)
-    return None
+    share = 1 / values.size + 1 / wanted.size
+    error = math.sqrt(spread * share)
+    if abs(values.std / wanted.std - 1) > BOUND * error + rounding:
+        return _size_words(values, wanted)
+    if drift > BOUND * wanted.std * math.sqrt(share):
+        return f"its mean is {values.mean:.3g}; its class makes it {wanted.mean:.3g}"
+    return ""
 
 
 def _size_words(values: Values, wanted: Values) -> str:
-    times = values.std / wanted.std
-    return (
-        f"std {values.std:.3g}, {times:.3g} times the {wanted.std:.3g} that its class "
-        "draws"
-    )
-
-
-def _fault(
-    named: NamedParameter, said: str, fix: str, severity: PartSeverity = "warning"
-) -> PartFault:
-    if not fix.startswith("Draw"):
-        severity = "error"
-    return PartFault("initialisation", (named.name,), said, fix, severity)
+    times = f"{values.std / wanted.std:.3g} times"
+    return f"std {values.std:.3g}, {times} the {wanted.std:.3g} that its class draws"
 
 
 class _Prescribed:
     """What classes begin with: each kind of parameter is drawn once."""
 
     def __init__(self, model: torch.nn.Module, pairs: Counterparts) -> None:
-        self._model, self._pairs = model, pairs
+        self._pairs = pairs
         self._known: dict[Any, Values | None] = {}
-        self._paths = {
-            id(p): path
+        self._owners = {
+            id(parameter): (path, module, name)
             for path, module in model.named_modules()
-            for p in module.parameters(recurse=False)
+            for name, parameter in module.named_parameters(recurse=False)
         }
 
     def of(self, named: NamedParameter) -> Values | None:
         """Return the values of a parameter of the same class, freshly drawn."""
-        path = self._paths[id(named.parameter)]
-        if any(part in path.split(".") for part in _COPIES):
-            return None
-        leaf = self._model.get_submodule(path)
-        name = next(
-            n for n, p in leaf.named_parameters(recurse=False) if p is named.parameter
-        )
-        root = next(
-            (r for r in self._pairs.roots if not r or f"{path}.".startswith(f"{r}.")),
-            None,
-        )
-        last = path.replace(".base_layer", "").rpartition(".")[2]
-        parent = path.replace(".base_layer", "").rpartition(".")[0]
-        owner = self._pairs.get(parent)
-        kind = type(owner.module) if owner else None
-        key = (root, kind, last, name, tuple(named.parameter.shape))
+        path, leaf, name = self._owners[id(named.parameter)]
+        path = path.replace(".base_layer", "")
+        above, _, last = path.rpartition(".")
+        pair, parent = self._pairs.get(path), self._pairs.get(above)
+        kinds = type(leaf), type(parent.module) if parent else None
+        key = (*kinds, last, name, tuple(named.parameter.shape))
         if key not in self._known:
             drawn = None
-            if root is not None:
-                drawn = self._of_library(self._pairs.roots[root], path, name)
-            elif hasattr(leaf, "reset_parameters"):
+            if pair is not None:
+                # a parent may draw its children otherwise: GPT-2's residual layers
+                whole = parent is not None and _size(parent.module) <= MOST
+                owner = parent.module if whole and parent else pair.module
+                drawn = self._of_library(path, owner, last if whole else "", name)
+            elif self._pairs.foreign and hasattr(leaf, "reset_parameters"):
                 drawn = _of_torch(leaf, name)
             self._known[key] = drawn
         return self._known[key]
 
-    def _of_library(self, built: Any, path: str, name: str) -> Values | None:
+    def _of_library(self, path: str, owner: Any, last: str, name: str) -> Any:
         """Draw as the library does, a module with what its parent does to it."""
-        pair = self._pairs.get(path)
-        parent_path, _, last = path.replace(".base_layer", "").rpartition(".")
-        parent = self._pairs.get(parent_path)
-        if pair is None:
+        roots = self._pairs.roots.items()
+        built = next(e for r, e in roots if not r or f"{path}.".startswith(f"{r}."))
+        if _size(owner) > MOST:
             return None
-        whole = parent is not None and _size(parent.module) <= MOST
-        if not whole and _size(pair.module) > MOST:
-            return None
-        owner = parent.module if whole and parent is not None else pair.module
         made = copy.deepcopy(owner).to_empty(device="cpu")
         for parameter in made.parameters():
             vars(parameter).pop("_is_hf_initialized", None)
             parameter.data.fill_(float("nan"))
         for module in reversed(list(made.modules())):
             built._init_weights(module)  # noqa: SLF001
-        leaf = getattr(made, last) if whole else made
-        weight = getattr(leaf, name, None)
-        if weight is None or not bool(weight.isfinite().all()):
-            return None
-        return values_of(weight)
+        weight = getattr(made.get_submodule(last), name, None)
+        values = values_of(weight) if isinstance(weight, torch.Tensor) else None
+        return values if values and values.finite else None
 
 
 def _of_torch(leaf: Any, name: str) -> Values | None:
+    """Draw as torch's own class does."""
     if _size(leaf) > MOST:
         return None
     made = copy.deepcopy(leaf).float()

@@ -10,14 +10,15 @@ from ftlab.laboratory.activations.component import Mistake, Site, register
 from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
-NORM = r".*(RMS|Layer)_?Norm.*|.*Norm(ed)?|T5LayerNorm"
+NORM = r".*(RMS|Layer)_?Norm.*|.*Norm(ed)?"
 EPS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0, 1e-3, 1e-2, 1e-1)
 WRONG_EPS = 1e-3
 """Larger ones count beside activations of RMS 0.1; libraries have 1e-5 to 1e-12."""
+_FIX = "Compute it as the library does; check eps, the weight and its offset."
 
 
 class Form(NamedTuple):
-    """One way to compute a norm."""
+    """One way to compute a norm, and whether it is a right one."""
 
     said: str
     right: bool
@@ -27,21 +28,18 @@ class Form(NamedTuple):
 @register(NORM, "norm", own=False)
 def norm(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or say which norm it is."""
-    fix = "Compute it as the library does; check eps, the weight and its offset."
     if site.library is not None:
         if isinstance(site.module, torch.nn.Identity):
             wanted = type(site.library.module).__name__
             said = f"the norm is missing: Identity stands where {wanted} must be"
             yield site.fault(said, f"Put a {wanted} there.")
             return
-        mistakes = (Mistake(f.said, fix, f.output) for f in _forms(site))
-        yield from site.against_library(mistakes)
-        return
-    if is_library(site.module):
-        return
-    fitting = [f for f in _forms(site) if site.close(site.returned, f.output())]
-    if fitting and not any(f.right for f in fitting):
-        yield site.fault(f"it computes {fitting[0].said}", fix)
+        forms = _forms(site)
+        yield from site.against_library(Mistake(f.said, _FIX, f.output) for f in forms)
+    elif not is_library(site.module):
+        fitting = [f for f in _forms(site) if site.close(site.returned, f.output())]
+        if fitting and not any(f.right for f in fitting):
+            yield site.fault(f"it computes {fitting[0].said}", _FIX)
 
 
 def _forms(site: Site) -> Iterator[Form]:
@@ -49,24 +47,22 @@ def _forms(site: Site) -> Iterator[Form]:
     x = site.input.double()
     weight = _parameter(site.module, ("weight", "scale", "gamma", "g"))
     bias = _parameter(site.module, ("bias", "beta", "b"))
-    for said, right, scaled in _scaled(weight):
+    centred = x - x.mean(-1, keepdim=True)
+    names = ("RMSNorm and its bias", "LayerNorm")
+    if bias is None:
+        names = ("RMSNorm", "LayerNorm without bias")
+    for said, right, scale in _scales(weight):
         for eps in EPS:
             apart = f", eps {eps:g}" if eps != EPS[0] else ""
-            fine = right and eps < WRONG_EPS
-            name = "RMSNorm" if bias is None else "RMSNorm and its bias"
-            yield Form(
-                f"{name}{said}{apart}", fine, partial(_rms, x, eps, scaled, bias)
-            )
-            name = "LayerNorm" if bias is not None else "LayerNorm without bias"
-            yield Form(
-                f"{name}{said}{apart}", fine, partial(_layer, x, eps, scaled, bias)
-            )
+            for name, of in zip(names, (x, centred), strict=True):
+                way = partial(_rms, of, eps, scale, bias)
+                yield Form(f"{name}{said}{apart}", right and eps < WRONG_EPS, way)
         for name, way in _wrong(x).items():
-            yield Form(f"{name}{said}", False, partial(_put, way, scaled, bias))
+            yield Form(f"{name}{said}", False, partial(_put, way, scale, bias))
     yield Form("nothing: it returns what it is given", False, lambda: x)
 
 
-def _scaled(weight: Any) -> Iterator[tuple[str, bool, Any]]:
+def _scales(weight: Any) -> Iterator[tuple[str, bool, Any]]:
     if weight is None:
         yield "", True, None
         return
@@ -79,21 +75,17 @@ def _rms(x: torch.Tensor, eps: float, weight: Any, bias: Any) -> torch.Tensor:
     return _put(x * (x.square().mean(-1, keepdim=True) + eps).rsqrt(), weight, bias)
 
 
-def _layer(x: torch.Tensor, eps: float, weight: Any, bias: Any) -> torch.Tensor:
-    return _rms(x - x.mean(-1, keepdim=True), eps, weight, bias)
-
-
 def _wrong(x: torch.Tensor) -> dict[str, torch.Tensor]:
-    square = x.square()
+    square = x.square() + 1e-6
+    mean = square.mean(-1, keepdim=True)
+    total = x.square().sum(-1, keepdim=True) + 1e-6
     return {
-        "x over its mean square, without the root": x
-        / (square.mean(-1, keepdim=True) + 1e-6),
-        "x over the root of the sum of squares, not of their mean": x
-        / (square.sum(-1, keepdim=True) + 1e-6).sqrt(),
+        "x over its mean square, without the root": x / mean,
+        "x over the root of the sum of squares, not of their mean": x / total.sqrt(),
         "x over the RMS of all tokens, not of its own": x
-        * (square.mean((-1, -2), keepdim=True) + 1e-6).rsqrt(),
+        / square.mean((-1, -2), keepdim=True).sqrt(),
         "x over the RMS of each feature over the tokens": x
-        * (square.mean(-2, keepdim=True) + 1e-6).rsqrt(),
+        / square.mean(-2, keepdim=True).sqrt(),
         "x less its mean, without dividing": x - x.mean(-1, keepdim=True),
         "x without dividing": x,
     }

@@ -154,7 +154,7 @@ def _draw(axis: Axes, summary: ActivationLook, panel: Any) -> None:
         axis.set_yscale("log")
     if len(series) > 1:
         axis.legend(fontsize=7, frameon=False)
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.locator_params(axis="x", integer=True)
     axis.set_title(title, fontsize=8.5, loc="left")
     axis.set_xlabel("block", fontsize=7)
     axis.tick_params(labelsize=7)

@@ -74,7 +74,8 @@ def _mistakes(site: Site) -> Iterator[Mistake]:
     yield attending("softmax over the queries, not the keys", "softmax(-1).", over=-2)
     fix = "x * cos + rotate_half(x) * sin, queries and keys at the same positions."
     for said, turns in _ROTATIONS.items():
-        helper = {"apply_rotary_pos_emb": partial(_apply, turns)}
+        helper: dict[str, Any] = {"apply_rotary_pos_emb": partial(_apply, turns)}
+        helper["eager_attention_forward"] = _attend
         yield Mistake(said, fix, partial(run, helper))
 
 
@@ -94,6 +95,8 @@ def _attend(
         key, value = (e.repeat(1, times, 1, 1) for e in (key, value))
     scale = given.get("scale", given.get("scaling")) or query.shape[-1] ** -0.5
     scores = query @ key.transpose(-1, -2) * scale
+    cap = given.get("softcap")
+    scores = (scores / cap).tanh() * cap if cap else scores
     seen = None
     if given.get("masked", True):
         if isinstance(mask, torch.Tensor):

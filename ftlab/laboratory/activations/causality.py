@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.tokens import Grid
-from ftlab.records.activation import PartFault
+from ftlab.records.activation import PartFault, PartSeverity
 
 CAUSAL = re.compile(r".*(ForCausalLM|LMHeadModel)")
 LEAST = 8
@@ -57,7 +57,11 @@ def trace(output: torch.Tensor) -> torch.Tensor:
 
 
 def leaks(
-    before: Traces, after: Traces, grid: Grid, dtype: torch.dtype
+    before: Traces,
+    after: Traces,
+    grid: Grid,
+    dtype: torch.dtype,
+    severity: PartSeverity,
 ) -> Iterator[PartFault]:
     """Name the first block in which earlier tokens have moved."""
     earlier = torch.zeros(grid.shape, dtype=torch.bool)
@@ -74,7 +78,7 @@ def leaks(
             said = "tokens depend on later ones: with another last token, what earlier "
             said += f"ones have moves by up to {float(share.max()):.2g} of its size"
             fix = "Mask the future: is_causal=True, or an attention mask."
-            yield PartFault("causal mask", (path,), said, fix)
+            yield PartFault("causal mask", (path,), said, fix, severity)
             return
 
 

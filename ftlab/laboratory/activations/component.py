@@ -187,7 +187,7 @@ class Registered(NamedTuple):
 _CHECKS: list[Registered] = []
 
 
-def register(of: Of, name: str = "", *, own: bool = True) -> Callable[[C], C]:
+def register(of: Any, name: str = "", *, own: bool = True) -> Callable[[C], C]:
     """Make a function a check of all modules of a class; see `ftlab.activations`.
 
     Raises
@@ -195,7 +195,7 @@ def register(of: Of, name: str = "", *, own: bool = True) -> Callable[[C], C]:
     BadValueError
         ``of`` is nothing that modules can be told by.
     """
-    if not (isinstance(of, str) or callable(of)):
+    if not isinstance(of, str) and not callable(of):
         msg = (
             f"of={of!r}: a check is for a class, a regular expression of its name, or "
             "what a function says of a site: register(MyNorm)."

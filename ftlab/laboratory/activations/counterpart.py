@@ -56,8 +56,9 @@ class Counterpart:
             # a copy that sees other helpers, so that nothing of the library is patched;
             # eager is what it falls back to where no other attention is asked for
             if "config" in vars(clone):
-                vars(clone)["config"] = config = copy.copy(self.mine.config)
+                config: Any = copy.copy(self.mine.config)
                 config._attn_implementation = "eager"  # noqa: SLF001
+                vars(clone)["config"] = config
             forward = types.FunctionType(
                 bare.__code__, space, "", bare.__defaults__, bare.__closure__
             )
@@ -151,7 +152,7 @@ class Counterparts:
         known = dict(built.named_modules())
         self.roots[root] = built
         for path, module in mine.named_modules():
-            other = known.get(path.replace(".base_layer", ""))
+            other: Any = known.get(path.replace(".base_layer", ""))
             if other is None:
                 continue
             if vars(other)["_buffers"]:

@@ -8,6 +8,9 @@ import torch
 ROWS, COLUMNS = 512, 2048
 """Of a matrix that are looked at."""
 
+SAMPLE = 1 << 24
+"""Values of which mean and standard deviation are taken, where there are more."""
+
 CHANCE = 5.0
 """Standard deviations by which sums over rows and columns may be off."""
 
@@ -19,13 +22,16 @@ EDGE = 1.1
 
 
 class Values(NamedTuple):
-    """What a parameter holds; ``of_torch`` where torch's own class prescribes it."""
+    """What a parameter holds, and the smaller side of it as a matrix.
+
+    ``of_torch``: torch's own class prescribes it.
+    """
 
     std: float
     mean: float
     kurtosis: float
     size: int
-    dimensions: int
+    side: int
     finite: bool
     equal_rows: bool
     of_torch: bool = False
@@ -34,18 +40,18 @@ class Values(NamedTuple):
 def values_of(parameter: torch.Tensor) -> Values:
     """Measure a parameter."""
     flat = parameter.detach().reshape(-1)
-    size, dimensions = len(flat), parameter.dim()
+    size, side = len(flat), min(parameter.shape[-2:]) if parameter.dim() > 1 else 0
     if not size or not bool(flat.isfinite().all()):
-        return Values(math.nan, math.nan, math.nan, size, dimensions, False, False)
+        return Values(math.nan, math.nan, math.nan, size, side, False, False)
     if bool((flat == flat[0]).all()):
-        return Values(0.0, float(flat[0]), 0.0, size, dimensions, True, True)
+        return Values(0.0, float(flat[0]), 0.0, size, side, True, True)
+    flat = flat[:: max(1, size // SAMPLE)]
     mean = float(flat.mean(dtype=torch.float64))
     parts = (part.double() - mean for part in flat.split(1 << 22))
-    std = math.sqrt(sum(float(part.square().sum()) for part in parts) / size)
+    std = math.sqrt(sum(float(part.square().sum()) for part in parts) / len(flat))
     kurtosis = float(((_part(parameter) - mean) / std).pow(4).mean())
-    rows = dimensions > 1 and len(parameter) > 1
-    equal = rows and bool((parameter == parameter[:1]).all())
-    return Values(std, mean, kurtosis, size, dimensions, True, equal)
+    equal = side > 1 and bool((parameter == parameter[:1]).all())
+    return Values(std, mean, kurtosis, len(flat), side, True, equal)
 
 
 def is_drawn(parameter: torch.Tensor) -> bool:

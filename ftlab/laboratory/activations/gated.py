@@ -45,7 +45,7 @@ def gate_order(site: Site) -> Iterator[PartFault]:
         ways = (e for e in _mistakes(site) if site.close(site.returned, e.output()))
         found = next(ways, None)
         if found is not None and found.said.startswith("the activation of up"):
-            yield site.fault(f"it computes {found.said}", found.fix)
+            yield site.fault(f"it computes {found.said}", found.fix, "warning")
 
 
 def _mistakes(site: Site) -> Iterator[Mistake]:
@@ -62,13 +62,17 @@ def _mistakes(site: Site) -> Iterator[Mistake]:
     for name, act in ACTIVATIONS.items():
         if first is None:
             fix = "Use the activation that the configuration names."
-            yield Mistake(f"with {name}", fix, lambda a=act: down(a(second)))
+            yield Mistake(f"with {name}", fix, partial(_down, down, act, second))
             continue
         fix = "The gate goes through the activation: down(act(gate(x)) * up(x))."
         # without an activation both orders are the same
         for said, way in list(GATED.items())[name == "no activation" :]:
-            made = partial(way, act, first, second)
-            yield Mistake(said.format(name), fix, lambda m=made: down(m()))
+            made = partial(_down, down, way, act, first, second)
+            yield Mistake(said.format(name), fix, made)
+
+
+def _down(down: Any, way: Any, *given: Any) -> Any:
+    return down(way(*given))
 
 
 def _named(names: dict[str, Any], pattern: re.Pattern[str]) -> Any:

@@ -47,10 +47,10 @@ class Units(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Norm and count of a tensor's elements."""
+    """Norm and number of a tensor's elements."""
 
     norm: float
-    count: int
+    elements: int
 
 
 class Scores(NamedTuple):
@@ -70,7 +70,7 @@ class Scores(NamedTuple):
         found = self.scale
         for each, other in ((self.query, query), (self.key, key)):
             share = each.norm / other.norm if other.norm else float("nan")
-            found *= share * (other.count / each.count) ** 0.5
+            found *= share * (other.elements / each.elements) ** 0.5
         return found
 
 

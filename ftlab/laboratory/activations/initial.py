@@ -24,6 +24,9 @@ FAR = 10.0
 told. Torch's own linear layers have 1 / sqrt(3 in): 7 times the 0.02 of transformers at
 16 inputs, a tenth of it at 80,000."""
 
+LEAST = 8
+"""Rows and columns from which on equal ones tell: RoBERTa's one type of token is 0."""
+
 BOUND = 6.0
 """Standard errors that a standard deviation or mean may be off in a fresh model: one in
 a billion by chance. Of n normal values the former's is s / sqrt(2 n)."""
@@ -87,7 +90,7 @@ def _judged(
 
 def _degenerate(values: Values, wanted: Values) -> str:
     """Say what leaves nothing to tell units or tokens apart."""
-    if values.dimensions < 2 or not wanted.std or wanted.equal_rows:
+    if values.side < LEAST or not wanted.std or wanted.equal_rows:
         return ""
     if values.std == 0 and values.mean == 0:
         return f"all of it is 0; its class draws it at random (std {wanted.std:.3g})"

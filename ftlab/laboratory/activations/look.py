@@ -18,7 +18,12 @@ from ftlab.laboratory.activations.counterpart import Counterparts
 from ftlab.laboratory.activations.initial import starts
 from ftlab.laboratory.activations.within import Within
 from ftlab.laboratory.effects import unmoved
-from ftlab.records.activation import ActivationLook, BlockActivations, PartFault
+from ftlab.records.activation import (
+    ActivationLook,
+    BlockActivations,
+    PartFault,
+    PartSeverity,
+)
 from ftlab.records.errors import BadValueError
 
 
@@ -93,7 +98,8 @@ def _causal(within: Within, batch: Mapping[str, Any]) -> Iterator[PartFault]:
     with within.tracing():
         model(**causality.changed(batch, grid))
     dtype = next(model.parameters()).dtype
-    yield from causality.leaks(before, within.traces, grid, dtype)
+    sure: PartSeverity = "warning" if foreign else "error"  # it may mean to see all
+    yield from causality.leaks(before, within.traces, grid, dtype, sure)
 
 
 def _together(faults: list[PartFault]) -> Iterator[PartFault]:

@@ -49,7 +49,8 @@ def low_rank(site: Site) -> Iterator[PartFault]:
 
 def _pairs(site: Site) -> Iterator[Pair]:
     """Yield the pairs of PEFT's layers, and of layers that are written like them."""
-    module, starts = site.module, site.context.get("starts", {})
+    module: Any = site.module
+    starts = site.context.get("starts", {})
     kept = getattr(module, "lora_A", None)
     if isinstance(kept, torch.nn.ModuleDict) and hasattr(module, "scaling"):
         for name in getattr(module, "active_adapters", ()):
@@ -59,7 +60,7 @@ def _pairs(site: Site) -> Iterator[Pair]:
             alpha = module.lora_alpha.get(name) or 0
             ways = [alpha / rank, alpha / rank**0.5] if rank else []
             wanted = min(ways, key=lambda each: abs(each - scale), default=None)
-            a, b = kept[name].weight, module.lora_B[name].weight
+            a, b = (e[name].weight for e in (module.lora_A, module.lora_B))
             yield Pair(name, a, b, scale, wanted, starts.get(name) in ZERO_STARTS)
     elif not is_library(module):
         a, b = _matrix(module, _A), _matrix(module, _B)

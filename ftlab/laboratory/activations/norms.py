@@ -12,16 +12,17 @@ from ftlab.records.activation import PartFault
 
 NORM = r".*(RMS|Layer)_?Norm.*|.*Norm(ed)?"
 EPS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0, 1e-3, 1e-2, 1e-1)
-WRONG_EPS = 1e-3
-"""Larger ones count beside activations of RMS 0.1; libraries have 1e-5 to 1e-12."""
+WRONG_EPS = 1e-2
+"""Libraries have 1e-12 (BERT) to 1e-3 (Keras)."""
+_NO_ROOT = "x over its mean square, without the root"
 _FIX = "Compute it as the library does; check eps, the weight and its offset."
 
 
 class Form(NamedTuple):
-    """One way to compute a norm, and whether it is a right one."""
+    """One way to compute a norm; ``right`` is ``None`` where only some mean it."""
 
     said: str
-    right: bool
+    right: bool | None
     output: Any
 
 
@@ -38,7 +39,7 @@ def norm(site: Site) -> Iterator[PartFault]:
         yield from site.against_library(Mistake(f.said, _FIX, f.output) for f in forms)
     elif not is_library(site.module):
         fitting = [f for f in _forms(site) if site.close(site.returned, f.output())]
-        if fitting and not any(f.right for f in fitting):
+        if fitting and all(f.right is False for f in fitting):
             yield site.fault(f"it computes {fitting[0].said}", _FIX)
 
 
@@ -56,10 +57,14 @@ def _forms(site: Site) -> Iterator[Form]:
             apart = f", eps {eps:g}" if eps != EPS[0] else ""
             for name, of in zip(names, (x, centred), strict=True):
                 way = partial(_rms, of, eps, scale, bias)
-                yield Form(f"{name}{said}{apart}", right and eps < WRONG_EPS, way)
-        for name, way in _wrong(x).items():
-            yield Form(f"{name}{said}", False, partial(_put, way, scale, bias))
-    yield Form("nothing: it returns what it is given", False, lambda: x)
+                meant = right if eps < WRONG_EPS else None
+                yield Form(f"{name}{said}{apart}", meant, way)
+        for name, normed in _wrong(x).items():
+            meant = (
+                False if name == _NO_ROOT else None
+            )
+            yield Form(f"{name}{said}", meant, partial(_put, normed, scale, bias))
+    yield Form("nothing: it returns what it is given", None, lambda: x)
 
 
 def _scales(weight: Any) -> Iterator[tuple[str, bool, Any]]:
@@ -80,7 +85,7 @@ def _wrong(x: torch.Tensor) -> dict[str, torch.Tensor]:
     mean = square.mean(-1, keepdim=True)
     total = x.square().sum(-1, keepdim=True) + 1e-6
     return {
-        "x over its mean square, without the root": x / mean,
+        _NO_ROOT: x / mean,
         "x over the root of the sum of squares, not of their mean": x / total.sqrt(),
         "x over the RMS of all tokens, not of its own": x
         / square.mean((-1, -2), keepdim=True).sqrt(),

@@ -10,7 +10,7 @@ _KNOWN = {"transformers", "torch", "numpy", *sys.stdlib_module_names} - {"__main
 
 
 @functools.cache
-def pristine(kind: type) -> Any:
+def pristine(kind: Any) -> Any:
     """Return the class of that name from its file, executed once more on its own."""
     path = str(sys.modules[kind.__module__].__file__)
     name = f"{kind.__module__}_of_the_file"

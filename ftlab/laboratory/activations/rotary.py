@@ -19,13 +19,14 @@ class Angles(NamedTuple):
 
     ``pairs`` is ``"halves"`` where element i goes with i + d / 2, ``"neighbours"``
     where 2 i goes with 2 i + 1, or empty; ``first`` is the angle at position 0, as a
-    number of positions.
+    number of positions. ``mixed``: each angle is there twice, in no such order.
     """
 
     pairs: str
     speeds: torch.Tensor
     first: float
     scale: float
+    mixed: bool = False
 
     @property
     def base(self) -> float:
@@ -43,7 +44,7 @@ def rotary(site: Site) -> Iterator[PartFault]:
     """Compare angles with those that the library makes of the configuration."""
     mine = _angles(site, site.returned)
     if site.library is None:
-        if not is_library(site.module) and mine is not None and not mine.pairs:
+        if not is_library(site.module) and mine is not None and mine.mixed:
             said = "cosines differ within a pair, in halves and as neighbours: what is "
             fix = "Repeat the angles: torch.cat((angles, angles), -1)."
             yield site.fault(f"{said}rotated is stretched", fix)
@@ -115,9 +116,13 @@ def _angles(site: Site, returned: Any) -> Angles | None:
     slow = int((speeds - 0.05).abs().argmin())
     round_ = turn / float(speeds[slow].clamp(min=1e-12))
     gone = float(one[0, slow]) / turn * round_ - int(row[step])
-    size = (cos[step].square() + sin[step].square()).mean().sqrt()
+    size = (cos[step].square() + sin[step].square()).sqrt()
+    if float(size.std()) > CLOSE * float(size.mean()):
+        return None  # a rotated query and key, and no angles
+    ordered = angle[1].sort().values
+    mixed = not pairs and _same(ordered[: 2 * half : 2], ordered[1::2])
     first = (gone + round_ / 2) % round_ - round_ / 2
-    return Angles(pairs, speeds, first, float(size))
+    return Angles(pairs, speeds, first, float(size.mean()), mixed)
 
 
 def _are_positions(value: Any) -> bool:

@@ -21,10 +21,9 @@ class BlockActivations:
         RMS over that of the block before.
     alike
         Share of the energy that all tokens have in common.
-    units
-        Of its MLP behind the activation; 0 where none was seen.
-    dead, saturated
-        Share of them that are off, or at a bound, for every token.
+    units, dead, saturated
+        Of its MLP behind the activation; the share that is off, or at a bound, for
+        every token.
     entropy
         Of the attention, over that of an even one, averaged over heads and tokens.
     """
@@ -44,15 +43,7 @@ class BlockActivations:
 
 @dataclass(frozen=True, slots=True)
 class PartFault:
-    """What is wrong with some modules or parameters.
-
-    Attributes
-    ----------
-    component
-        What kind of part it is, or ``"initialisation"``.
-    severity
-        An ``"info"`` is no fault: the part only differs from what was expected.
-    """
+    """What is wrong with modules or parameters; an ``"info"`` is no fault."""
 
     component: str
     places: tuple[str, ...]
@@ -86,8 +77,3 @@ class ActivationLook:
     parameters: tuple[ParameterStart, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
     unchecked: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return all(each.severity == "info" for each in self.faults)

@@ -1,7 +1,10 @@
 """`ftlab.activations`: a model's range through depth, its parts and its start."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import torch
 
 from ftlab.laboratory.activations.component import C, Check, Of, register, unregister
 from ftlab.laboratory.activations.look import look
@@ -12,18 +15,15 @@ from ftlab.views.layers.activations import ActivationView
 
 
 class Activations:
-    """Run a batch once, and say what of the model computes something else than it must.
+    """Run a batch once, and say which part of a model computes something else.
 
-    Call it: ``ftlab.activations(model, batch)``. Where a model of transformers is in
-    it, each module whose code or settings are not the library's own is compared with
-    the library's forward, with the same weights, on what the module was given; and
-    where they differ, known mistakes are tried until one gives the same output. Modules
-    of a model's author alone are held to what such a part always does. Beside that:
-    range through depth, units that are off, entropy of the attention, and parameters
-    that are neither trained nor as their class draws them.
-
-    The forward is one in evaluation mode, without dropout and gradients; nothing of the
-    model changes.
+    Call it: ``ftlab.activations(model, batch)``. In a model of transformers, a module
+    whose code or settings are not the library's is compared with the library's forward
+    on the same weights and inputs; where they differ, known mistakes are tried until
+    one gives the same output. Modules of a model's author alone are held to what such a
+    part always does. Beside that: range through depth, units that are off, entropy of
+    the attention, and parameters that are neither trained nor as their class has them.
+    The forward is in evaluation mode, without gradients; nothing of the model changes.
 
     Parameters
     ----------
@@ -44,11 +44,7 @@ class Activations:
     Raises
     ------
     BadValueError
-        A batch is none, or the model has no values (meta device).
-
-    See Also
-    --------
-    register : Add a check of a part of your own.
+        The model cannot be called with the batch, or has no values (meta device).
 
     Examples
     --------
@@ -81,18 +77,11 @@ class Activations:
     def register(self, of: Of, name: str = "") -> Callable[[C], C]:
         """Make a function a check of all modules of a class.
 
-        A check is given a `Site`: ``module``, ``input``, ``output`` (first tensors;
+        ``of`` is a class, a regular expression of its name, or a function of a site. A
+        check is given a `Site`: ``module``, ``input``, ``output`` (first tensors;
         ``args``, ``kwargs``, ``returned`` hold all), ``library`` and ``expected()``
         where transformers has a module for its place, ``close(a, b)`` and
         ``fault(said, fix, severity)``. It yields faults.
-
-        Parameters
-        ----------
-        of
-            A class, a regular expression of its name, or a function of a site that says
-            whether it is for it.
-        name
-            Of the component; by default the function's.
 
         Examples
         --------
@@ -122,38 +111,18 @@ activations = Activations()
 
 
 def _batch_of(batch: Any, model: Any) -> Mapping[str, Any]:
-    """Return keyword arguments, those of positional ones by the forward's names.
-
-    Raises
-    ------
-    BadValueError
-        It is nothing that a model is called with.
-    """
-    import inspect
-
-    import torch
-
+    """Return keyword arguments, those of positional ones by the forward's names."""
     if hasattr(batch, "keys"):
         return {str(key): batch[key] for key in list(batch.keys())}
-    values = (batch,) if isinstance(batch, torch.Tensor) else batch
-    if not isinstance(values, tuple | list) or not values:
+    values = batch if isinstance(batch, tuple | list) else (batch,)
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    names = list(inspect.signature(base.forward).parameters)
+    tensors = values and all(isinstance(each, torch.Tensor) for each in values)
+    if not tensors or len(values) > len(names):
         msg = (
             f"batch is {an(type(batch).__name__)}; pass a dictionary of what the model "
-            "is called with, a tensor, or a tuple of arguments: "
-            "activations(model, next(iter(loader)))."
-        )
-        raise BadValueError(msg)
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    kinds = inspect.Parameter
-    names = [
-        name
-        for name, each in inspect.signature(base.forward).parameters.items()
-        if each.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(names) < len(values):
-        msg = (
-            f"batch has {len(values)} values and forward takes {len(names)} by "
-            "position; pass a dictionary of what the model is called with."
+            "is called with, a tensor, or a tuple of tensors in the order of forward "
+            f"({', '.join(names[:4])}): activations(model, next(iter(loader)))."
         )
         raise BadValueError(msg)
     return dict(zip(names, values, strict=False))

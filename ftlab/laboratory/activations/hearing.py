@@ -46,34 +46,6 @@ class Units(NamedTuple):
     off: tuple[float, float]
 
 
-class Size(NamedTuple):
-    """Norm and number of a tensor's elements."""
-
-    norm: float
-    elements: int
-
-
-class Scores(NamedTuple):
-    """By what products of queries and keys were multiplied, and what was multiplied."""
-
-    scale: float
-    width: int
-    query: Size
-    key: Size
-
-    def over(self, query: Size, key: Size) -> float:
-        """Return the scale over products of what projections returned.
-
-        Queries may be scaled before the product; positions and heads that are turned or
-        repeated change no norm per element.
-        """
-        found = self.scale
-        for each, other in ((self.query, query), (self.key, key)):
-            share = each.norm / other.norm if other.norm else float("nan")
-            found *= share * (other.elements / each.elements) ** 0.5
-        return found
-
-
 class Hearing(TorchFunctionMode):
     """Hears attention and activations, while ``hearing``.
 
@@ -84,8 +56,9 @@ class Hearing(TorchFunctionMode):
         is made of.
     entropies, units
         By block: of attention over an even one's; and what activations were given.
-    scores
-        By path of the module that attends.
+    scales
+        By path of the module that attends: what products of queries and keys were
+        multiplied by, the head's width, and the RMS of both.
     """
 
     def __init__(self, grid: Grid | None) -> None:
@@ -94,7 +67,7 @@ class Hearing(TorchFunctionMode):
         self.hearing, self.gelu = True, False
         self.entropies: dict[str, list[float]] = defaultdict(list)
         self.units: dict[str, list[Units]] = defaultdict(list)
-        self.scores: dict[str, Scores] = {}
+        self.scales: dict[str, tuple[float, int, float, float]] = {}
         self.failed: list[str] = []
         self._grid = grid
         self._product: tuple[Any, ...] = ()
@@ -144,9 +117,8 @@ class Hearing(TorchFunctionMode):
 
     def _put_scale(self, scale: float, query: Any, key: Any) -> None:
         if self.module:
-            width = int(query.shape[-1])
-            sizes = size_of(query), size_of(key)
-            self.scores[self.module] = Scores(scale, width, *sizes)
+            sizes = rms_of(query), rms_of(key)
+            self.scales[self.module] = (scale, int(query.shape[-1]), *sizes)
 
     def _sdpa(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -194,9 +166,9 @@ class Hearing(TorchFunctionMode):
             self.units[self.block].append(Units(cells.amin(0), cells.amax(0), off))
 
 
-def size_of(tensor: torch.Tensor) -> Size:
-    """Return norm and count of a tensor."""
-    return Size(float(tensor.detach().double().norm()), tensor.numel())
+def rms_of(tensor: torch.Tensor) -> float:
+    """Return the root of the mean square."""
+    return float(tensor.detach().double().square().mean().sqrt())
 
 
 def _some(count: int) -> torch.Tensor:

@@ -60,9 +60,7 @@ def _forms(site: Site) -> Iterator[Form]:
                 meant = right if eps < WRONG_EPS else None
                 yield Form(f"{name}{said}{apart}", meant, way)
         for name, normed in _wrong(x).items():
-            meant = (
-                False if name == _NO_ROOT else None
-            )
+            meant = False if name == _NO_ROOT else None
             yield Form(f"{name}{said}", meant, partial(_put, normed, scale, bias))
     yield Form("nothing: it returns what it is given", None, lambda: x)
 

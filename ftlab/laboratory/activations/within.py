@@ -30,7 +30,7 @@ from ftlab.laboratory.activations.counterpart import (
     is_library,
 )
 from ftlab.laboratory.activations.depth import blocks_in, described, units_of
-from ftlab.laboratory.activations.hearing import Hearing, Size, size_of
+from ftlab.laboratory.activations.hearing import Hearing, rms_of
 from ftlab.probes.naming import clean_name
 from ftlab.records.activation import BlockActivations, PartFault
 from ftlab.records.handle import HandleStack
@@ -58,7 +58,7 @@ class Within:
         self._pairs, self._fresh = pairs, fresh
         self._rows: dict[str, BlockActivations] = {}
         self._blocks = blocks_in(model)
-        self._sizes: dict[str, dict[str, Size]] = {}
+        self._sizes: dict[str, dict[str, float]] = {}
         held = (getattr(m, "peft_config", None) for m in model.modules())
         told = next((each for each in held if isinstance(each, Mapping)), {})
         self._starts = {
@@ -159,11 +159,16 @@ class Within:
             self._hearing.hearing = True
 
     def _scale(self, path: str) -> tuple[float, int]:
-        """Return what scores are over products of the projections."""
-        heard, sizes = self._hearing.scores.get(path), self._sizes.get(path, {})
-        if heard is None or sizes.keys() != {"q", "k"}:
+        """Return what scores are over products of the projections, and the width.
+
+        Queries may be scaled before the product; positions and heads that are turned or
+        repeated change no RMS.
+        """
+        heard, sizes = self._hearing.scales.get(path), self._sizes.get(path, {})
+        if heard is None or not all(sizes.get(each) for each in "qk"):
             return float("nan"), 0
-        return heard.over(sizes["q"], sizes["k"]), heard.width
+        scale, width, query, key = heard
+        return scale * query / sizes["q"] * key / sizes["k"], width
 
     def _projections(self, path: str, module: Any, handles: HandleStack) -> None:
         """Hear the sizes of queries and keys, where nothing norms them after that."""
@@ -179,7 +184,7 @@ class Within:
 
     def _size(self, path: str, name: str, _module: Any, _args: Any, out: Any) -> None:
         if self._hearing.hearing:
-            self._sizes.setdefault(path, {})[name] = size_of(out)
+            self._sizes.setdefault(path, {})[name] = rms_of(out)
 
     def _set(self, name: str, value: Any) -> Callable[..., None]:
         return lambda *_: setattr(self._hearing, name, value)

@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Places of a fault, and remarks, that the text names."""
-
-_PANELS = (
-    ("RMS and largest value", (("rms", "RMS"), ("largest", "largest")), True),
-    ("MLP units, %", (("dead", "off for all"), ("saturated", "at a bound")), False),
-    ("attention entropy, % of even", (("entropy", ""),), False),
-    ("growth by block, times", (("growth", ""),), False),
-)
+_SHARES = {
+    "dead": "of the MLP's units off for every token",
+    "saturated": "of the MLP's units at a bound for every token",
+    "entropy": "of an even attention's entropy",
+}
+_PANELS = {
+    "RMS and largest value": {"rms": "RMS", "largest": "largest"},
+    "MLP units, %": {"dead": "off for all", "saturated": "at a bound"},
+    "attention entropy, % of even": {"entropy": ""},
+    "growth by block, times": {"growth": ""},
+}
 
 
 class ActivationView(View[ActivationLook]):
@@ -36,23 +40,24 @@ class ActivationView(View[ActivationLook]):
     --------
     >>> from ftlab.records.activation import ActivationLook, BlockActivations
     >>> from ftlab.views.layers.activations import ActivationView
-    >>> one = BlockActivations("layers.0", 1.0, 1.0, 4.0, 0.0)
+    >>> one = BlockActivations("layers.0", 1.0, 1.0, 4.0, 0.0, entropy=0.5)
     >>> ActivationView(ActivationLook("Tiny", 8, (one,)))
     Activations of Tiny: no fault in 8 tokens through 1 block
-      RMS 1 in layers.0, largest value 4
+      RMS 1 in layers.0, largest value 4 (layers.0)
+      50% of an even attention's entropy
     """
 
     title = "Activations"
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return self.summary.ok
-
-    @property
     def faults(self) -> tuple[PartFault, ...]:
         """What is wrong, errors first; those of severity "info" are no faults."""
         return self.summary.faults
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(each.severity == "info" for each in self.faults)
 
     def parameters(self) -> pd.DataFrame:
         """Return each parameter's values and those that its class prescribes."""
@@ -87,10 +92,10 @@ class ActivationView(View[ActivationLook]):
     def _make_widget(self) -> Any:
         import ipywidgets
 
-        head = html.escape(self.headline())
         rows = "".join(_row(each) for each in self.summary.faults)
         rest = "".join(f"<div>{html.escape(e)}</div>" for e in _words(self.summary))
-        page = ipywidgets.HTML(f"<b>{head}</b><table>{rows}</table>{rest}")
+        head = f"<b>{html.escape(self.headline())}</b>"
+        page = ipywidgets.HTML(f"{head}<table>{rows}</table>{rest}")
         return ipywidgets.VBox([page, self._make_picture()])
 
     def size_of(self, summary: ActivationLook) -> tuple[float, float]:
@@ -101,17 +106,13 @@ class ActivationView(View[ActivationLook]):
         """Draw each measure by block, from first to last."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         panels = _known(summary)
-        if not panels:
-            axis = figure.subplots()
-            axis.text(0.5, 0.5, "no blocks were found", ha="center")
-            axis.set_axis_off()
-            return
         rows = 2 if len(panels) > 2 else 1
-        grid = figure.subplots(rows, -(-len(panels) // rows), squeeze=False)
+        grid = figure.subplots(rows, max(1, -(-len(panels) // rows)), squeeze=False)
         for axis in grid.flat[len(panels) :]:
             axis.set_axis_off()
-        for axis, panel in zip(grid.flat, panels, strict=False):
-            _draw(axis, summary, panel)
+        for axis, title in zip(grid.flat, panels, strict=False):
+            axis.set_title(title, fontsize=8.5, loc="left")
+            _draw(axis, summary, _PANELS[title])
 
 
 def _blocks(summary: ActivationLook) -> list[BlockActivations]:
@@ -122,84 +123,62 @@ def _values(summary: ActivationLook, name: str) -> np.ndarray[Any, Any]:
     return np.array([getattr(each, name) for each in _blocks(summary)], float)
 
 
-def _known(summary: ActivationLook) -> list[Any]:
+def _known(summary: ActivationLook) -> list[str]:
     return [
-        panel
-        for panel in _PANELS
-        if any(np.isfinite(_values(summary, name)).any() for name, _ in panel[1])
+        title
+        for title, series in _PANELS.items()
+        if any(np.isfinite(_values(summary, name)).any() for name in series)
     ]
 
 
-def _draw(axis: Axes, summary: ActivationLook, panel: Any) -> None:
-    title, series, log = panel
+def _draw(axis: Axes, summary: ActivationLook, series: dict[str, str]) -> None:
     at = np.arange(len(_blocks(summary)))
-    for (name, label), colour in zip(series, SERIES, strict=False):
-        values = _values(summary, name)
-        share = name in ("dead", "saturated", "entropy")
-        shown = 100 * values if share else values
-        known = np.isfinite(shown)
-        few = len(at) <= 24
-        axis.plot(
-            at[known],
-            shown[known],
-            "o-" if few else "-",
-            ms=3,
-            color=colour,
-            lw=1.2,
-            label=label,
-        )
-        if share:
+    style = "o-" if len(at) <= 24 else "-"
+    for (name, label), colour in zip(series.items(), SERIES, strict=False):
+        values = _values(summary, name) * (100 if name in _SHARES else 1)
+        axis.plot(at, values, style, ms=3, color=colour, lw=1.2, label=label)
+        if name in _SHARES:
             axis.set_ylim(-3, 103)
-    if log:
+    if "rms" in series:
         axis.set_yscale("log")
     if len(series) > 1:
         axis.legend(fontsize=7, frameon=False)
     axis.locator_params(axis="x", integer=True)
-    axis.set_title(title, fontsize=8.5, loc="left")
     axis.set_xlabel("block", fontsize=7)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.25)
 
 
 def _row(each: PartFault) -> str:
-    colour = SEVERITY[each.severity]
+    where = html.escape(listed(list(each.places), NAMED))
     cells = (
-        f'<b style="color:{colour}">{html.escape(each.severity)}</b>',
+        f'<b style="color:{SEVERITY[each.severity]}">{each.severity}</b>',
         html.escape(each.component),
-        f"<code>{html.escape(listed(list(each.places), NAMED))}</code>",
+        f"<code>{where}</code>",
         f"{html.escape(each.said)}<br><i>{html.escape(each.fix)}</i>",
     )
-    inner = "".join(
-        f'<td style="text-align:left;vertical-align:top;padding-right:10px">{e}</td>'
-        for e in cells
-    )
+    style = "text-align:left;vertical-align:top;padding-right:10px"
+    inner = "".join(f'<td style="{style}">{cell}</td>' for cell in cells)
     return f"<tr>{inner}</tr>"
 
 
 def _words(summary: ActivationLook) -> list[str]:
     """Say what the depth is like, and what could not be checked."""
-    lines = []
-    blocks = _blocks(summary)
+    lines, blocks = [], _blocks(summary)
     if blocks:
-        first, last = blocks[0], blocks[-1]
-        largest = max(blocks, key=lambda each: each.largest)
-        one = f"RMS {number(first.rms)} in {first.place}"
-        if last is not first:
-            one += f" to {number(last.rms)} in {last.place}"
-        beyond = f" ({largest.place})" if last is not first else ""
-        lines.append(f"{one}, largest value {number(largest.largest)}{beyond}")
-    for name, words in (
-        ("dead", "of the MLP's units off for every token"),
-        ("saturated", "of the MLP's units at a bound for every token"),
-        ("entropy", "of an even attention's entropy"),
-    ):
+        ends = dict.fromkeys((blocks[0], blocks[-1]))
+        most = max(blocks, key=lambda each: each.largest)
+        spans = " to ".join(f"{number(each.rms)} in {each.place}" for each in ends)
+        largest = f"{number(most.largest)} ({most.place})"
+        lines.append(f"RMS {spans}, largest value {largest}")
+    for name, words in _SHARES.items():
         values = _values(summary, name)
         if np.isfinite(values).any():
-            low, high = np.nanmin(values), np.nanmax(values)
-            span = " to ".join(dict.fromkeys((f"{low:.0%}", f"{high:.0%}")))
-            lines.append(f"{span} {words}")
+            span = (f"{each:.0%}" for each in (np.nanmin(values), np.nanmax(values)))
+            lines.append(f"{' to '.join(dict.fromkeys(span))} {words}")
+    unchecked = list(summary.unchecked)
     if blocks and not np.isfinite(_values(summary, "entropy")).any():
-        lines.append("not checked: attention entropy, no attention of torch was heard")
-    lines += [f"not checked: {each}" for each in summary.unchecked[:NAMED]]
-    more = len(summary.unchecked) - NAMED
+        unchecked.append("attention entropy, no attention of torch was heard")
+    lines += [f"not checked: {each}" for each in unchecked[:NAMED]]
+    more = len(unchecked) - NAMED
     return [*lines, f"and {more} more not checked"] if more > 0 else lines

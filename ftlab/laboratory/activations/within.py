@@ -128,11 +128,7 @@ class Within:
                 checked = checked and (each.own or each.name == "LoRA")
 
     def _check(
-        self,
-        path: str,
-        check: Registered,
-        pair: Counterpart | None,
-        *called: Any,
+        self, path: str, check: Registered, pair: Counterpart | None, *called: Any
     ) -> None:
         module, args, kwargs, output = called
         if not self._hearing.hearing:

@@ -157,9 +157,10 @@ class Counterparts:
                 continue
             if vars(other)["_buffers"]:
                 other = _with_buffers(built, other)
-            if has_patches(type(other)):
+            kind: Any = type(other)
+            if has_patches(kind):
                 other = copy.copy(other)
-                other.__class__ = pristine(type(other))
+                other.__class__ = pristine(kind)
             pair = Counterpart(other, module, _settings(module, other))
             self._pairs[f"{root}.{path}".strip(".")] = pair
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import torch
 
-ROWS, COLUMNS = 512, 2048
+ROWS, COLUMNS = 256, 512
 """Of a matrix that are looked at."""
 
-SAMPLE = 1 << 24
+SAMPLE = 1 << 21
 """Values of which mean and standard deviation are taken, where there are more."""
 
 CHANCE = 5.0
@@ -43,14 +43,15 @@ def values_of(parameter: torch.Tensor) -> Values:
     size, side = len(flat), min(parameter.shape[-2:]) if parameter.dim() > 1 else 0
     if not size or not bool(flat.isfinite().all()):
         return Values(math.nan, math.nan, math.nan, size, side, False, False)
-    if bool((flat == flat[0]).all()):
+    flat = flat[:: size // SAMPLE | 1]  # an odd stride comes by all columns
+    if bool((flat == flat[0]).all()) and bool((parameter == parameter.max()).all()):
         return Values(0.0, float(flat[0]), 0.0, size, side, True, True)
-    flat = flat[:: max(1, size // SAMPLE)]
     mean = float(flat.mean(dtype=torch.float64))
-    parts = (part.double() - mean for part in flat.split(1 << 22))
-    std = math.sqrt(sum(float(part.square().sum()) for part in parts) / len(flat))
+    std = float(flat.double().std(correction=0))
     kurtosis = float(((_part(parameter) - mean) / std).pow(4).mean())
-    equal = side > 1 and bool((parameter == parameter[:1]).all())
+    first = parameter[:2] if side > 1 else parameter
+    equal = side > 1 and bool((first == first[:1]).all())
+    equal = equal and bool((parameter == first[:1]).all())
     return Values(std, mean, kurtosis, len(flat), side, True, equal)
 
 

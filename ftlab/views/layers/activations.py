@@ -10,6 +10,7 @@ import numpy as np
 
 from ftlab.records.activation import ActivationLook, BlockActivations, PartFault
 from ftlab.records.name_words import listed
+from ftlab.records.places import place_of
 from ftlab.views.style import SERIES, SEVERITY, count, number
 from ftlab.views.view import View
 
@@ -134,19 +135,32 @@ def _known(summary: ActivationLook) -> list[str]:
 def _draw(axis: Axes, summary: ActivationLook, series: dict[str, str]) -> None:
     at = np.arange(len(_blocks(summary)))
     style = "o-" if len(at) <= 24 else "-"
+    for at_fault in (i for i, e in enumerate(_blocks(summary)) if _is_sick(e, summary)):
+        axis.axvline(at_fault, color=SEVERITY["error"], lw=4, alpha=0.2)
     for (name, label), colour in zip(series.items(), SERIES, strict=False):
+        if not np.isfinite(_values(summary, name)).any():
+            continue
         values = _values(summary, name) * (100 if name in _SHARES else 1)
         axis.plot(at, values, style, ms=3, color=colour, lw=1.2, label=label)
         if name in _SHARES:
             axis.set_ylim(-3, 103)
     if "rms" in series:
         axis.set_yscale("log")
+        for each in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            each(lambda value, _: number(value))
     if len(series) > 1:
         axis.legend(fontsize=7, frameon=False)
     axis.locator_params(axis="x", integer=True)
     axis.set_xlabel("block", fontsize=7)
-    axis.tick_params(labelsize=7)
+    axis.tick_params(which="both", labelsize=7)
     axis.grid(alpha=0.25)
+
+
+def _is_sick(block: BlockActivations, summary: ActivationLook) -> bool:
+    """Say whether something in a block has a fault."""
+    faults = (each for each in summary.faults if each.severity != "info")
+    places = (f"{place_of(path)}." for each in faults for path in each.places)
+    return any(place.startswith(f"{block.place}.") for place in places)
 
 
 def _row(each: PartFault) -> str:

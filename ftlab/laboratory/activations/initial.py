@@ -31,6 +31,9 @@ BOUND = 6.0
 """Standard errors that a standard deviation or mean may be off in a fresh model: one in
 a billion by chance. Of n normal values the former's is s / sqrt(2 n)."""
 
+FEW = 32
+"""Values below which their spread says nothing."""
+
 _DRAW = "Draw it as its class does: model._init_weights(module), reset_parameters()."
 
 
@@ -54,7 +57,9 @@ def starts(
             wanted = prescribed.of(named)
         std = wanted.std if wanted else float("nan")
         rows.append(ParameterStart(named.name, values.std, values.mean, std, drawn))
-        told = _judged(named, values, wanted, drawn=drawn, fresh=fresh)
+        # PiSSA and its like take a part of the base's weights out
+        strict = fresh and ".base_layer." not in named.name
+        told = _judged(named, values, wanted, drawn=drawn, fresh=strict)
         faults += [told] if told else []
     said = f"initialisation of {len(packed)} parameters in few bits, such as "
     return rows, faults, [said + packed[0]] if packed else []
@@ -109,7 +114,9 @@ def _strictly(values: Values, wanted: Values, rounding: float) -> str:
         said = f"mean {values.mean:.4g}, std {values.std:.3g}; its class makes all of"
         return f"{said} it {wanted.mean:.4g}"
     # both were drawn; a kurtosis of 3 is a normal distribution's
-    spread = (max(wanted.kurtosis, values.kurtosis, 1.0) - 1) / 4
+    if values.size < FEW:
+        return ""
+    spread = (max(wanted.kurtosis, values.kurtosis) - 1) / 4
     share = 1 / values.size + 1 / wanted.size
     error = math.sqrt(spread * share)
     if abs(values.std / wanted.std - 1) > BOUND * error + rounding:
@@ -132,7 +139,8 @@ class _Prescribed:
         self._known: dict[Any, Values | None] = {}
         self._owners = {
             id(parameter): (path, module, name)
-            for path, module in model.named_modules()
+            # of weights that are tied, the first module's class draws them
+            for path, module in reversed(list(model.named_modules()))
             for name, parameter in module.named_parameters(recurse=False)
         }
 
@@ -158,8 +166,11 @@ class _Prescribed:
 
     def _of_library(self, path: str, owner: Any, last: str, name: str) -> Any:
         """Draw as the library does, a module with what its parent does to it."""
-        roots = self._pairs.roots.items()
-        built = next(e for r, e in roots if not r or f"{path}.".startswith(f"{r}."))
+        built: Any = None
+        while not hasattr(built, "_init_weights"):  # the nearest model's that it is in
+            pair = self._pairs.get(path)
+            built = pair.module if pair else built
+            path = path.rpartition(".")[0]
         if _size(owner) > MOST:
             return None
         made = copy.deepcopy(owner).to_empty(device="cpu")

@@ -71,7 +71,9 @@ class Activations:
                 "first, or model.to_empty(device='cpu') and draw them."
             )
             raise BadValueError(msg)
-        given = on_device(_batch_of(batch, chosen), chosen)
+        given = _batch_of(batch, chosen)
+        if any(True for _ in chosen.parameters()):
+            given = on_device(given, chosen)
         return ActivationView(look(chosen, given, fresh=bool(fresh)))
 
     def register(self, of: Of, name: str = "") -> Callable[[C], C]:

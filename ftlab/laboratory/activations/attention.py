@@ -19,7 +19,7 @@ _Turn = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 @register(ATTENTION, "attention", own=False)
 def attention(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or look at the scale of its scores."""
-    if site.library is not None:
+    if site.comparable:
         yield from site.against_library(_mistakes(site))
         return
     scale, width = site.context.get("scale", (float("nan"), 0))

@@ -47,7 +47,8 @@ class Counterpart:
         inner: Mapping[str, torch.nn.Module] | None = None,
     ) -> Any:
         """Call the library's forward, with other functions or modules by name."""
-        clone = self._clone()
+        tensors = (e for e in (*args, *kwargs.values()) if isinstance(e, torch.Tensor))
+        clone = self._clone(next(tensors, torch.empty(0)).device)
         clone._modules.update(inner or {})  # noqa: SLF001
         forward: Any = type(clone).forward
         if helpers:
@@ -65,11 +66,10 @@ class Counterpart:
             forward.__kwdefaults__ = bare.__kwdefaults__
         return forward(clone, *args, **kwargs)
 
-    def _clone(self) -> torch.nn.Module:
+    def _clone(self, device: torch.device) -> torch.nn.Module:
         """Return a shallow copy of the library's that holds the model's weights."""
         clone = copy.copy(self.module)
         own, mine = vars(clone), vars(self.mine)
-        device = next((e.device for e in self.mine.parameters()), torch.device("cpu"))
         for table in ("_parameters", "_buffers", "_modules"):
             own[table] = {
                 name: mine[table].get(name, value) if _is_meta(value) else value

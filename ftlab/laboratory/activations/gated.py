@@ -38,7 +38,7 @@ _DOWN = re.compile(r".*down.*|wo|fc2|c_proj|dense_4h_to_h|fc_out|w2|lin2|.*out.*
 @register(MLP, "MLP", own=False)
 def gate_order(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or with the two orders that a gated MLP can have."""
-    if site.library is not None:
+    if site.comparable:
         yield from site.against_library(_mistakes(site))
     elif not is_library(site.module):
         # names say which is the gate, nothing says which activation its author wants

@@ -38,7 +38,9 @@ def look(
         with within.listening():
             _call(model, given)
         blocks = tuple(within.blocks())
-        faults = [*within.faults, *_of_depth(blocks), *_causal(within, given)]
+        faults = [*within.faults, *_of_depth(blocks)]
+        if within.causal:
+            faults += _causal(within, given, pairs.foreign)
         parameters, wrong, unknown = starts(model, pairs, fresh=fresh)
     return ActivationLook(
         type(model).__name__,
@@ -88,16 +90,16 @@ def _of_depth(blocks: Iterable[BlockActivations]) -> Iterator[PartFault]:
             return
 
 
-def _causal(within: Within, batch: Mapping[str, Any]) -> Iterator[PartFault]:
+def _causal(
+    within: Within, batch: Mapping[str, Any], foreign: bool
+) -> Iterator[PartFault]:
     """Change the last tokens, where code is not the library's, and compare."""
-    grid, model, foreign = within.grid, within.model, within.foreign
-    due = (foreign or within.suspects) and causality.is_due(batch, model, foreign)
-    if not due or grid is None or not len(grid.rows):
+    grid, before = within.grid, within.traces
+    if grid is None or not len(grid.rows):
         return
-    before = dict(within.traces)
     with within.tracing():
-        model(**causality.changed(batch, grid))
-    dtype = next(model.parameters()).dtype
+        within.model(**causality.changed(batch, grid))
+    dtype = next(within.model.parameters()).dtype
     sure: PartSeverity = "warning" if foreign else "error"  # it may mean to see all
     yield from causality.leaks(before, within.traces, grid, dtype, sure)
 

@@ -29,12 +29,11 @@ class Form(NamedTuple):
 @register(NORM, "norm", own=False)
 def norm(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or say which norm it is."""
-    if site.library is not None:
-        if isinstance(site.module, torch.nn.Identity):
-            wanted = type(site.library.module).__name__
-            said = f"the norm is missing: Identity stands where {wanted} must be"
-            yield site.fault(said, f"Put a {wanted} there.")
-            return
+    if site.library is not None and isinstance(site.module, torch.nn.Identity):
+        wanted = type(site.library.module).__name__
+        said = f"the norm is missing: Identity stands where {wanted} must be"
+        yield site.fault(said, f"Put a {wanted} there.")
+    elif site.comparable:
         forms = _forms(site)
         yield from site.against_library(Mistake(f.said, _FIX, f.output) for f in forms)
     elif not is_library(site.module):

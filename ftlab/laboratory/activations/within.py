@@ -17,7 +17,7 @@ from ftlab.laboratory.activations import (  # noqa: F401  they register their ch
     rotary,
     whole,
 )
-from ftlab.laboratory.activations.causality import trace
+from ftlab.laboratory.activations.causality import is_due, trace
 from ftlab.laboratory.activations.component import (
     Registered,
     Site,
@@ -47,9 +47,11 @@ class Within:
         pairs: Counterparts,
         fresh: bool,
     ) -> None:
-        self.model, self.foreign = model, pairs.foreign
+        self.model = model
         self.grid = Grid.of(batch)
-        self.suspects = pairs.suspects()
+        self._suspects = pairs.suspects()
+        due = is_due(batch, model, pairs.foreign)
+        self.causal = due and bool(pairs.foreign or self._suspects)
         self.faults: list[PartFault] = []
         self.parts: Counter[str] = Counter()
         self.traces: dict[str, torch.Tensor] = {}
@@ -81,7 +83,7 @@ class Within:
                     handles.add(module.register_forward_hook(after))
                 for check, pair in self._checks_of(path, module):
                     self.parts[check.name] += 1
-                    if check.name == "attention" and pair is None:
+                    if check.name == "attention" and not (pair and pair.fits()):
                         self._projections(path, module, handles)
                     hook = partial(self._check, path, check, pair)
                     handles.add(module.register_forward_hook(hook, with_kwargs=True))
@@ -95,7 +97,7 @@ class Within:
         """Take the traces of all blocks anew."""
         handles = HandleStack()
         self.traces = {}
-        for path, block in self._blocks.items():
+        for path, block in self._blocks.items() if self.causal else ():
             handles.add(block.register_forward_hook(partial(self._trace, path)))
         try:
             yield handles
@@ -116,7 +118,7 @@ class Within:
         self, path: str, module: torch.nn.Module
     ) -> Iterator[tuple[Registered, Counterpart | None]]:
         """Yield users' own checks, LoRA's, and the first other built-in one."""
-        known, suspect = self._pairs.get(path), self.suspects.get(path)
+        known, suspect = self._pairs.get(path), self._suspects.get(path)
         checked = suspect is not None or (known is None and not is_library(module))
         for each in checks():
             pair = known if each.own else suspect
@@ -147,7 +149,12 @@ class Within:
         )
         self._hearing.hearing = False
         try:
-            self.faults += check.check(site)
+            found = list(check.check(site))
+            self.faults += found
+            if pair is not None and not found and not pair.fits():
+                names = type(module).__name__, type(pair.module).__name__
+                said = "{} has other parts than {}".format(*names)
+                self._failed.append(f"{site.path} beside the library's: {said}")
         except Exception as error:  # noqa: BLE001  a part of its own kind: told
             said = f"{type(error).__name__}: {str(error)[:120]}"
             self._failed.append(f"{check.name} of {site.path} ({said})")
@@ -198,7 +205,7 @@ class Within:
 
     def _describe(self, path: str, place: str, value: Any) -> None:
         before = next(reversed(self._rows.values())).rms if self._rows else 0.0
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, IndexError, RuntimeError):
             tensor = first_tensor(value)
             self._rows[path] = described(place, tensor, self.grid, before)
 

@@ -116,6 +116,32 @@ class Norm(nn.Module):
         }.get(self.fault, lambda: self.weight * plain)()
 
 
+class OtherNorm(nn.Module):
+    """Right, with a name of its own for the weight."""
+
+    def __init__(self, like):
+        super().__init__()
+        self.scale = like.weight
+
+    def forward(self, x):
+        return self.scale * x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+
+
+class OtherMLP(nn.Module):
+    """Right, with other names for the projections."""
+
+    def __init__(self, like, names):
+        super().__init__()
+        self.names = names
+        layers = (like.gate_proj, like.up_proj, like.down_proj)
+        for name, layer in zip(names, layers, strict=True):
+            self.add_module(name, layer)
+
+    def forward(self, x):
+        gate, up, down = (getattr(self, name) for name in self.names)
+        return down(functional.silu(gate(x)) * up(x))
+
+
 class GemmaNorm(GemmaRMSNorm):
     def forward(self, x):
         return self._norm(x.float()).type_as(x) * self.weight

@@ -11,6 +11,7 @@ import ftlab
 from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.records.errors import BadValueError
 from tests.laboratory.activations import own_parts
+from tests.laboratory.activations.families import family
 
 
 @pytest.fixture(autouse=True)
@@ -312,7 +313,7 @@ PLANTED = {
     "mean taken off": (lambda: with_norm("mean"), N, "LayerNorm without bias"),
     "sum for a mean": (lambda: with_norm("sum"), N, "sum of squares, not of their"),
     "embedding not scaled": (
-        changed(gemma, plain_embedding),
+        changed(lambda: family("Gemma3", vocab_size=128), plain_embedding),
         "model.embed_tokens",
         "it returns 0.1768 times",
     ),
@@ -442,6 +443,19 @@ def test_parts_of_ones_own_that_are_right_are_passed(name, dtype):
     found = ftlab.activations(model, batch())
     assert not found.faults, found
     assert found.summary.parts or name == "own model"
+
+
+def test_parts_with_other_names_are_passed_and_told_not_to_be_compared():
+    model = stirred()
+    first, second = model.model.layers
+    first.mlp = own_parts.OtherMLP(first.mlp, ("w1", "w3", "w2"))
+    second.mlp = own_parts.OtherMLP(second.mlp, ("gate", "up", "down"))
+    first.input_layernorm = own_parts.OtherNorm(first.input_layernorm)
+    found = ftlab.activations(model, batch())
+    assert not found.faults, found
+    places = [each.split(" ")[0] for each in found.summary.unchecked]
+    assert len(places) == 3
+    assert places[0] == "model.layers.0.input_layernorm"
 
 
 def test_what_no_mistake_explains_is_a_warning():

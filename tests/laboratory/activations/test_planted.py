@@ -4,6 +4,8 @@ import copy
 
 import pytest
 import torch
+import transformers
+from packaging.version import Version
 from torch import nn
 from transformers import GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel
 
@@ -371,6 +373,9 @@ PLANTED = {
     ),
     "own angles": (own_of(set_on("rope", "wrong", True)), "rope", "is stretched"),
 }
+if Version(transformers.__version__).major < 5:
+    # the scale is a buffer that nothing but the constructor sets
+    del PLANTED["embedding not scaled"]
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from ftlab.laboratory.activations.component import Mistake, Site, register
-from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 ATTENTION = r".*Attention.*|.*Attn.*"
@@ -23,7 +22,7 @@ def attention(site: Site) -> Iterator[PartFault]:
         yield from site.against_library(_mistakes(site))
         return
     scale, width = site.context.get("scale", (float("nan"), 0))
-    if is_library(site.module) or width < 4:
+    if site.of_library or width < 4:
         return
     ways = {
         1.0: "not scaled",

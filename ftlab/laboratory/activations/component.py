@@ -23,6 +23,7 @@ order of sums differs by 1e-6 in float32, and TF32 has 10 bits, as float16. bflo
 8, one rounding is 4e-3."""
 
 COARSE, TF32 = 4e-2, 5e-3
+_LIBRARIES = {"torch", "transformers", "peft", "bitsandbytes", "accelerate", "torchao"}
 SURE = 0.1
 """Part of a difference that may remain where a known mistake explains it."""
 
@@ -104,6 +105,11 @@ class Site:
             msg = f"{self.path} has no counterpart in transformers."
             raise BadValueError(msg)
         return self.library.run(self.args, self.kwargs)
+
+    @property
+    def of_library(self) -> bool:
+        """Whether the module's class is of a library and not its user's."""
+        return type(self.module).__module__.partition(".")[0] in _LIBRARIES
 
     @property
     def comparable(self) -> bool:

@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional
 
 from ftlab.laboratory.activations.component import Mistake, Site, register
-from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 MLP = r".*(MLP|Mlp|FeedForward|FFN|DenseGatedActDense|DenseActDense|GLU|Expert)"
@@ -40,7 +39,7 @@ def gate_order(site: Site) -> Iterator[PartFault]:
     """Compare with the library's, or with the two orders that a gated MLP can have."""
     if site.comparable:
         yield from site.against_library(_mistakes(site))
-    elif not is_library(site.module):
+    elif not site.of_library:
         # names say which is the gate, nothing says which activation its author wants
         ways = (e for e in _mistakes(site) if site.close(site.returned, e.output()))
         found = next(ways, None)

@@ -106,11 +106,11 @@ def _causal(
 
 def _together(faults: list[PartFault]) -> Iterator[PartFault]:
     """Name all places of what is wrong in the same way once, errors first."""
-    places: dict[tuple[str, ...], list[PartFault]] = {}
+    places: dict[PartFault, dict[str, None]] = {}
     for each in faults:
-        key = (each.component, each.said, each.fix, each.severity)
-        places.setdefault(key, []).append(each)
+        places.setdefault(replace(each, places=()), {}).update(
+            dict.fromkeys(each.places)
+        )
     order = ("error", "warning", "info")
-    for same in sorted(places.values(), key=lambda e: order.index(e[0].severity)):
-        every = dict.fromkeys(place for each in same for place in each.places)
-        yield replace(same[0], places=tuple(every))
+    for fault in sorted(places, key=lambda each: order.index(each.severity)):
+        yield replace(fault, places=tuple(places[fault]))

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import torch
 
 from ftlab.laboratory.activations.component import Site, register
-from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 ZERO_STARTS = (True, "gaussian", "true")
@@ -62,7 +61,7 @@ def _pairs(site: Site) -> Iterator[Pair]:
             wanted = min(ways, key=lambda each: abs(each - scale), default=None)
             a, b = (e[name].weight for e in (module.lora_A, module.lora_B))
             yield Pair(name, a, b, scale, wanted, starts.get(name) in ZERO_STARTS)
-    elif not is_library(module):
+    elif not site.of_library:
         a, b = _matrix(module, _A), _matrix(module, _B)
         if a is None or b is None or not hasattr(_base(module), "weight"):
             return

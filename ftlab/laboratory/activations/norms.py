@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 
 from ftlab.laboratory.activations.component import Mistake, Site, register
-from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 NORM = r".*(RMS|Layer)_?Norm.*|.*Norm(ed)?"
@@ -36,7 +35,7 @@ def norm(site: Site) -> Iterator[PartFault]:
     elif site.comparable:
         forms = _forms(site)
         yield from site.against_library(Mistake(f.said, _FIX, f.output) for f in forms)
-    elif not is_library(site.module):
+    elif not site.of_library:
         fitting = [f for f in _forms(site) if site.close(site.returned, f.output())]
         if fitting and all(f.right is False for f in fitting):
             yield site.fault(f"it computes {fitting[0].said}", _FIX)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import torch
 
 from ftlab.laboratory.activations.component import Site, register
-from ftlab.laboratory.activations.counterpart import is_library
 from ftlab.records.activation import PartFault
 
 ROTARY = r".*(Rotary|RoPE|Rope).*"
@@ -44,7 +43,7 @@ def rotary(site: Site) -> Iterator[PartFault]:
     """Compare angles with those that the library makes of the configuration."""
     mine = _angles(site, site.returned)
     if site.library is None:
-        if not is_library(site.module) and mine is not None and mine.mixed:
+        if not site.of_library and mine is not None and mine.mixed:
             said = "cosines differ within a pair, in halves and as neighbours: what is "
             fix = "Repeat the angles: torch.cat((angles, angles), -1)."
             yield site.fault(f"{said}rotated is stretched", fix)

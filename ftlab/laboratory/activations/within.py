@@ -22,13 +22,9 @@ from ftlab.laboratory.activations.component import (
     Registered,
     Site,
     checks,
-    first_tensor,
+    first_tensor as first,
 )
-from ftlab.laboratory.activations.counterpart import (
-    Counterpart,
-    Counterparts,
-    is_library,
-)
+from ftlab.laboratory.activations.counterpart import Counterpart, Counterparts
 from ftlab.laboratory.activations.depth import blocks_in, described, units_of
 from ftlab.laboratory.activations.hearing import Hearing, rms_of
 from ftlab.probes.naming import clean_name
@@ -62,10 +58,8 @@ class Within:
         self._blocks = blocks_in(model)
         self._sizes: dict[str, dict[str, float]] = {}
         held = (getattr(m, "peft_config", None) for m in model.modules())
-        told = next((each for each in held if isinstance(each, Mapping)), {})
-        self._starts = {
-            n: getattr(e, "init_lora_weights", None) for n, e in told.items()
-        }
+        told = next((each for each in held if isinstance(each, Mapping)), {}).items()
+        self._starts = {n: getattr(e, "init_lora_weights", None) for n, e in told}
 
     @property
     def failed(self) -> list[str]:
@@ -119,7 +113,9 @@ class Within:
     ) -> Iterator[tuple[Registered, Counterpart | None]]:
         """Yield users' own checks, LoRA's, and the first other built-in one."""
         known, suspect = self._pairs.get(path), self._suspects.get(path)
-        checked = suspect is not None or (known is None and not is_library(module))
+        checked = suspect is not None or (
+            known is None and not Site(path, module).of_library
+        )
         for each in checks():
             pair = known if each.own else suspect
             pair = None if each.name == "LoRA" else pair
@@ -152,8 +148,7 @@ class Within:
             found = list(check.check(site))
             self.faults += found
             if pair is not None and not found and not pair.fits():
-                names = type(module).__name__, type(pair.module).__name__
-                said = "{} has other parts than {}".format(*names)
+                said = f"its parts are not those of {type(pair.module).__name__}"
                 self._failed.append(f"{site.path} beside the library's: {said}")
         except Exception as error:  # noqa: BLE001  a part of its own kind: told
             said = f"{type(error).__name__}: {str(error)[:120]}"
@@ -176,13 +171,11 @@ class Within:
     def _projections(self, path: str, module: Any, handles: HandleStack) -> None:
         """Hear the sizes of queries and keys, where nothing norms them after that."""
         inner = dict(module.named_children())
-        for name, each in inner.items():
+        normed = any("norm" in name.lower() for name in inner)
+        for name, each in inner.items() if not normed else ():
             place = place_of(f"attention.{name}").rpartition(".")[2]
-            normed = any("norm" in other.lower() for other in inner)
-            if place in ("q", "k") and not normed:
-                handles.add(
-                    each.register_forward_hook(partial(self._size, path, place))
-                )
+            hook = partial(self._size, path, place)
+            handles.add(each.register_forward_hook(hook))
         handles.add(module.register_forward_pre_hook(self._set("module", path)))
 
     def _size(self, path: str, name: str, _module: Any, _args: Any, out: Any) -> None:
@@ -206,13 +199,12 @@ class Within:
     def _describe(self, path: str, place: str, value: Any) -> None:
         before = next(reversed(self._rows.values())).rms if self._rows else 0.0
         with contextlib.suppress(ValueError, IndexError, RuntimeError):
-            tensor = first_tensor(value)
-            self._rows[path] = described(place, tensor, self.grid, before)
+            self._rows[path] = described(place, first(value), self.grid, before)
 
     def _trace(self, path: str, _module: Any, _args: Any, output: Any) -> None:
         if self._hearing.hearing:
             with contextlib.suppress(ValueError):
-                self.traces[path] = trace(first_tensor(output))
+                self.traces[path] = trace(first(output))
 
 
 def _uncached(value: Any) -> Any:

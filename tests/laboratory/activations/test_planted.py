@@ -4,8 +4,6 @@ import copy
 
 import pytest
 import torch
-import transformers
-from packaging.version import Version
 from torch import nn
 from transformers import GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel
 
@@ -14,6 +12,7 @@ from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.records.errors import BadValueError
 from tests.laboratory.activations import own_parts
 from tests.laboratory.activations.families import family
+from tests.versions import older_than
 
 
 @pytest.fixture(autouse=True)
@@ -373,7 +372,7 @@ PLANTED = {
     ),
     "own angles": (own_of(set_on("rope", "wrong", True)), "rope", "is stretched"),
 }
-if Version(transformers.__version__).major < 5:
+if older_than("transformers", "5"):
     # the scale is a buffer that nothing but the constructor sets
     del PLANTED["embedding not scaled"]
 

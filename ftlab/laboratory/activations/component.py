@@ -231,16 +231,18 @@ def checks() -> tuple[Registered, ...]:
 def first_tensor(value: Any) -> torch.Tensor:
     """Return the first floating-point tensor in what a module gave or was given.
 
+    A loss that stands before it is none.
+
     Raises
     ------
     BadValueError
         There is none.
     """
-    found = next(_tensors(value), None)
-    if found is None:
+    found = list(_tensors(value))
+    if not found:
         msg = "there is no floating-point tensor in what the module gave."
         raise BadValueError(msg)
-    return found
+    return next((each for each in found if each.dim() > 1), found[0])
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

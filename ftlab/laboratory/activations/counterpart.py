@@ -22,6 +22,8 @@ from ftlab.laboratory.activations.pristine import has_patches, pristine
 _LIBRARY = "transformers.models."
 _WRAPPED = ("peft.", "bitsandbytes.", "torchao.", "hqq.", "transformers.integrations.")
 _NO_SETTING = re.compile(r"_.*|.*drop.*|.*pad.*|training|layer_idx|gradient_.*")
+_AROUND = {"_original_forward", "_old_forward"}
+"""Where accelerate keeps a forward that it only casts or moves around."""
 _LEAVES = (torch.nn.Linear, torch.nn.Dropout, torch.nn.Identity, torch.nn.ModuleList)
 
 
@@ -102,7 +104,7 @@ class Counterpart:
         overridden = {n for e in between for n, v in vars(e).items() if callable(v)}
         return bool(
             overridden - {"__init__"}
-            or "forward" in vars(self.mine)
+            or ("forward" in vars(self.mine) and not _AROUND & vars(self.mine).keys())
             or self.settings
             or _other_buffers(self.mine, self.module)
             or has_patches(theirs)

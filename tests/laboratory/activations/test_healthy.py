@@ -142,6 +142,15 @@ def test_a_trained_model_is_passed():
     assert any(each.component == "initialisation" for each in strict.faults)
 
 
+def test_a_model_that_accelerate_has_prepared_is_passed():
+    from accelerate import Accelerator
+
+    model = Accelerator(mixed_precision="bf16", cpu=True).prepare(family("Llama"))
+    assert "forward" in vars(model)
+    found = ftlab.activations(model, padded_batch())
+    assert not found.faults, found
+
+
 def test_a_model_of_ones_own_is_passed():
     batch = next(batches(1))
     found = ftlab.activations(own(), batch)

@@ -7,8 +7,6 @@ from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import (
     LlamaAttention,
     LlamaDecoderLayer,
-    LlamaMLP,
-    LlamaRotaryEmbedding,
 )
 
 
@@ -180,13 +178,6 @@ class Block(LlamaDecoderLayer):
         return rest + self.mlp(hidden_states)
 
 
-class SiluMLP(LlamaMLP):
-    """The library's own, with another name for the same."""
-
-    def forward(self, x):
-        return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
-
-
 class Lora(nn.Module):
     """LoRA as a tutorial has it."""
 
@@ -205,6 +196,3 @@ class Lora(nn.Module):
     def forward(self, x):
         scale = self.alpha if self.fault == "scale" else self.alpha / self.rank
         return self.base(x) + scale * self.lora_B(self.lora_A(x))
-
-
-__all__ = ["LlamaRotaryEmbedding"]

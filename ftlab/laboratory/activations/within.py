@@ -171,11 +171,14 @@ class Within:
     def _projections(self, path: str, module: Any, handles: HandleStack) -> None:
         """Hear the sizes of queries and keys, where nothing norms them after that."""
         inner = dict(module.named_children())
+        places = {
+            name: place_of(f"attention.{name}").rpartition(".")[2] for name in inner
+        }
         normed = any("norm" in name.lower() for name in inner)
-        for name, each in inner.items() if not normed else ():
-            place = place_of(f"attention.{name}").rpartition(".")[2]
-            hook = partial(self._size, path, place)
-            handles.add(each.register_forward_hook(hook))
+        for name in inner if not normed else ():
+            if places[name] in ("q", "k") and isinstance(inner[name], torch.nn.Linear):
+                hook = partial(self._size, path, places[name])
+                handles.add(inner[name].register_forward_hook(hook))
         handles.add(module.register_forward_pre_hook(self._set("module", path)))
 
     def _size(self, path: str, name: str, _module: Any, _args: Any, out: Any) -> None:

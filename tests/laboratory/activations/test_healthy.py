@@ -10,6 +10,7 @@ import ftlab
 from ftlab.faults.builders.tiny import own
 from ftlab.laboratory.activations.counterpart import Counterpart
 from tests.laboratory.activations.families import FAMILIES, family, padded_batch
+from tests.laboratory.activations.own_models import MODELS, LanguageModel
 from tests.models import batches, tiny_4bit
 
 
@@ -156,6 +157,15 @@ def test_a_model_of_ones_own_is_passed():
     found = ftlab.activations(own(), batch)
     assert not found.faults, found
     assert found.table()["entropy"].notna().any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_language_models_as_people_write_them_are_passed(name, dtype):
+    model = LanguageModel(**MODELS[name]).to(dtype)
+    found = ftlab.activations(model, padded_batch(), fresh=True)
+    assert found.ok, found
+    assert not found.summary.unchecked, found
 
 
 def test_layers_of_four_bits_are_passed(tmp_path):

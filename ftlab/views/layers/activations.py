@@ -133,6 +133,8 @@ def _known(summary: ActivationLook) -> list[str]:
 
 
 def _draw(axis: Axes, summary: ActivationLook, series: dict[str, str]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     at = np.arange(len(_blocks(summary)))
     style = "o-" if len(at) <= 24 else "-"
     for at_fault in (i for i, e in enumerate(_blocks(summary)) if _is_sick(e, summary)):
@@ -146,8 +148,9 @@ def _draw(axis: Axes, summary: ActivationLook, series: dict[str, str]) -> None:
             axis.set_ylim(-3, 103)
     if "rms" in series:
         axis.set_yscale("log")
-        for each in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-            each(lambda value, _: number(value))
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.yaxis.set_major_formatter(lambda value, _: number(value))
+        axis.yaxis.set_minor_formatter(NullFormatter())
     if len(series) > 1:
         axis.legend(fontsize=7, frameon=False)
     axis.locator_params(axis="x", integer=True)

@@ -13,6 +13,7 @@ from ftlab._version import __version__ as __version__
 _MODULES = {
     "AdapterBank": "ftlab.session.bank",
     "Checkpoint": "ftlab.session.checkpointing",
+    "activations": "ftlab.session.activations",
     "adapters": "ftlab.session.adapters",
     "assert_learning": "ftlab.session.assert_learning",
     "capture": "ftlab.session.capture",

@@ -4,6 +4,7 @@ from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
+from ftlab.session.activations import activations as activations
 from ftlab.session.adapters import adapters as adapters
 from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.bank import AdapterBank as AdapterBank
@@ -40,6 +41,7 @@ from ftlab.session.watch import watch as watch
 __all__ = [
     "AdapterBank",
     "Checkpoint",
+    "activations",
     "adapters",
     "assert_learning",
     "capture",

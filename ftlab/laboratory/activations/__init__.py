@@ -1,0 +1,1 @@
+"""What a forward shows of a model: range through depth, parts, initialisation."""

@@ -1,0 +1,207 @@
+"""The library's own models of many families are passed, and left as they were."""
+
+import copy
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+
+import ftlab
+from ftlab.faults.builders.tiny import own
+from ftlab.laboratory.activations.counterpart import Counterpart
+from tests.laboratory.activations.families import FAMILIES, family, padded_batch
+from tests.laboratory.activations.own_models import MODELS, LanguageModel
+from tests.models import batches, tiny_4bit
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def state_of(model):
+    """Return all that a look might change."""
+    return {
+        "values": {n: v.clone() for n, v in model.state_dict().items()},
+        "buffers": {n: v.clone() for n, v in model.named_buffers()},
+        "modes": [each.training for each in model.modules()],
+        "grads": [p.requires_grad for p in model.parameters()],
+        "none": [p.grad is None for p in model.parameters()],
+        "hooks": [
+            (len(m._forward_hooks), len(m._forward_pre_hooks)) for m in model.modules()
+        ],
+        "names": [sorted(vars(m)) for m in model.modules()],
+        "rng": torch.get_rng_state(),
+    }
+
+
+def same(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_is_passed_and_left_as_it_was(name):
+    model = family(name).train()
+    before = state_of(model)
+    found = ftlab.activations(model, padded_batch(), fresh=True)
+    assert not found.faults, found
+    assert not [e for e in found.summary.unchecked if "initialisation" not in e], found
+    assert len(found.table()) > 2
+    assert same(before, state_of(model))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_with_lora_in_evaluation_is_passed(name):
+    targets = ["in_proj", "x_proj"] if name == "Mamba" else "all-linear"
+    config = LoraConfig(r=2, lora_alpha=4, target_modules=targets)
+    model = get_peft_model(family(name).to(torch.bfloat16), config).eval()
+    before = state_of(model)
+    found = ftlab.activations(model, padded_batch(), fresh=True)
+    assert not found.faults, found
+    assert dict(found.summary.parts)["LoRA"] > 1
+    assert same(before, state_of(model))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_module_equals_what_the_library_makes_of_it(name, monkeypatch):
+    def is_of_library(pair):
+        kind = type(pair.mine)
+        listed = isinstance(pair.mine, torch.nn.ModuleList)
+        return kind.__module__.startswith("transformers") and not listed
+
+    monkeypatch.setattr(Counterpart, "may_differ", is_of_library)
+    found = ftlab.activations(family(name), padded_batch())
+    assert not found.faults, found
+    assert not found.summary.unchecked, found
+    assert sum(count for _, count in found.summary.parts) >= 8
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("padding", ["left", "right"])
+def test_either_attention_tells_the_same_entropy(attention, padding):
+    batch = padded_batch()
+    if padding == "left":
+        batch = {name: value.flip(1) for name, value in batch.items()}
+    model = family("Llama", attn_implementation=attention)
+    for name, parameter in model.named_parameters():
+        if "q_proj" in name or "k_proj" in name:
+            parameter.data.mul_(10)
+    entropy = ftlab.activations(model, batch).table()["entropy"]
+    assert 0.3 < entropy[1] < 0.9
+    weights = family_weights(model, batch)[0]
+    mask = batch["attention_mask"].bool()
+    one = -torch.special.xlogy(weights, weights).sum(-1)
+    seen = (weights > 0).sum(-1)
+    usable = (seen > 1) & mask[:, None, :]
+    expected = float((one[usable] / seen[usable].log()).mean())
+    assert entropy[1] == pytest.approx(expected, rel=1e-4)
+
+
+def family_weights(model, batch):
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")
+    return model(**batch, output_attentions=True).attentions
+
+
+def test_range_and_units_are_those_of_a_plain_computation():
+    model = family("OPT", activation_function="relu").eval()
+    layer = model.model.decoder.layers[0]
+    layer.fc1.bias.data[:16] = -100.0
+    batch = padded_batch()
+    kept = {}
+    hook = layer.register_forward_hook(lambda _m, _a, out: kept.update(out=out))
+    with torch.no_grad():
+        model(**batch)
+    hook.remove()
+    out = kept["out"][0] if isinstance(kept["out"], tuple) else kept["out"]
+    cells = out[batch["attention_mask"].bool()]
+    row = ftlab.activations(model, batch).table().iloc[1]
+    assert row["rms"] == pytest.approx(float(cells.square().mean().sqrt()), rel=1e-5)
+    assert row["largest"] == pytest.approx(float(cells.abs().max()), rel=1e-6)
+    assert (row["units"], row["dead"]) == (64, 0.25)
+
+
+def test_a_saturated_activation_is_seen():
+    model = family("Bert", hidden_act="tanh").eval()
+    model.bert.encoder.layer[0].intermediate.dense.bias.data[:32] = 50.0
+    table = ftlab.activations(model, padded_batch()).table()
+    assert table["saturated"].tolist()[1:] == [0.5, 0.0]
+
+
+def test_a_trained_model_is_passed():
+    model = family("Llama")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(30):
+        model(**padded_batch()).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    found = ftlab.activations(model, padded_batch())
+    assert not found.faults, found
+    strict = ftlab.activations(model, padded_batch(), fresh=True)
+    assert any(each.component == "initialisation" for each in strict.faults)
+
+
+def test_a_model_that_accelerate_has_prepared_is_passed():
+    from accelerate import Accelerator
+
+    model = Accelerator(mixed_precision="bf16", cpu=True).prepare(family("Llama"))
+    assert "forward" in vars(model)
+    found = ftlab.activations(model, padded_batch())
+    assert not found.faults, found
+
+
+def test_a_model_of_ones_own_is_passed():
+    batch = next(batches(1))
+    found = ftlab.activations(own(), batch)
+    assert not found.faults, found
+    assert found.table()["entropy"].notna().any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_language_models_as_people_write_them_are_passed(name, dtype):
+    model = LanguageModel(**MODELS[name]).to(dtype)
+    found = ftlab.activations(model, padded_batch(), fresh=True)
+    assert found.ok, found
+    assert not found.summary.unchecked, found
+
+
+def test_layers_of_four_bits_are_passed(tmp_path):
+    found = ftlab.activations(tiny_4bit(tmp_path), next(batches(1)))
+    assert not found.faults, found
+    assert any("in few bits" in each for each in found.summary.unchecked)
+
+
+def test_many_blocks_stay_readable():
+    model = family("Llama", num_hidden_layers=80)
+    view = ftlab.activations(model, padded_batch())
+    assert view.ok
+    assert len(view.table()) == 81
+    assert len(repr(view).splitlines()) < 12
+    figure = view.figure()
+    assert max(len(axis.get_xticklabels()) for axis in figure.axes) < 15
+
+
+def test_a_replaced_method_of_the_library_is_found(monkeypatch):
+    from transformers.models.llama import modeling_llama as library
+
+    def forward(self, x):
+        return self.down_proj(self.gate_proj(x) * torch.sigmoid(self.up_proj(x)))
+
+    monkeypatch.setattr(library.LlamaMLP, "forward", forward)
+    (fault,) = ftlab.activations(family("Llama"), padded_batch()).faults
+    assert "the activation of up times gate (sigmoid)" in fault.said
+    assert len(fault.places) == 2
+
+
+def test_a_replaced_function_of_the_library_is_found(monkeypatch):
+    from transformers.models.llama import modeling_llama as library
+
+    def without(q, k, cos, sin, unsqueeze_dim=1):
+        return q, k
+
+    monkeypatch.setattr(library, "apply_rotary_pos_emb", without)
+    (fault,) = ftlab.activations(family("Llama"), padded_batch()).faults
+    assert "without rotary positions" in fault.said

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ftlab.records.diagnosis import Diagnosis
+from ftlab.records.diagnosis import Diagnosis, Health
+from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 MARKS = {"fails": "✗", "noted": "!", "works": "✓", "not checked": "?"}
+KINDS: dict[Health, Kind] = {
+    "fails": "error",
+    "noted": "warning",
+    "works": "passed",
+    "not checked": "not-checked",
+}
 COLOURS = {"fails": SERIES[1], "noted": SERIES[3], "works": SERIES[2]}
 
 Looks = tuple[Diagnosis, ...]
@@ -25,7 +31,7 @@ class DoctorView(View[Looks]):
 
     Examples
     --------
-    >>> from ftlab.records.diagnosis import Diagnosis
+    >>> from ftlab.records.diagnosis import Diagnosis, Health
     >>> from ftlab.views.findings.doctor import DoctorView
     >>> DoctorView((Diagnosis("machine", "memory", "works", "4 GiB available"),))
     Doctor: nothing fails, 1 look
@@ -62,9 +68,9 @@ class DoctorView(View[Looks]):
     def _make_widget(self) -> Any:
         import ipywidgets
 
-        rows = "".join(_row(each) for each in _ordered(self.summary))
-        head = html.escape(self.headline())
-        return ipywidgets.HTML(f"<b>{head}</b><table>{rows}</table>")
+        entries = map(_entry, _ordered(self.summary))
+        page = entries_html(self.headline(), ok=self.ok, entries=entries)
+        return ipywidgets.HTML(page)
 
     def draw_on(self, figure: Figure | SubFigure, summary: Looks) -> None:
         """Write the looks, each with its mark in colour."""
@@ -90,8 +96,6 @@ def _line(each: Diagnosis) -> str:
     return f"{MARKS[each.health]} {each.part:<12} {each.what}: {each.says}{more}"
 
 
-def _row(each: Diagnosis) -> str:
-    cells = (each.what, each.says, each.fix, each.source)
-    texts = "".join(f"<td style='text-align:left'>{html.escape(e)}</td>" for e in cells)
-    mark = COLOURS.get(each.health, "#888888")
-    return f"<tr><td style='color:{mark}'>{MARKS[each.health]}</td>{texts}</tr>"
+def _entry(each: Diagnosis) -> Entry:
+    details = (("do", each.fix), ("source", each.source))
+    return Entry(KINDS[each.health], each.what, each.says, details)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ftlab.records.activation import ActivationLook, BlockActivations, PartFault
 from ftlab.records.name_words import listed
 from ftlab.records.places import place_of
+from ftlab.views.findings.entries_html import Entry, entries_html
 from ftlab.views.style import SERIES, SEVERITY, count, number
 from ftlab.views.view import View
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 NAMED = 3
 """Places of a fault, and remarks, that the text names."""
 _SHARES = {
-    "dead": "of the MLP's units off for every token",
-    "saturated": "of the MLP's units at a bound for every token",
-    "entropy": "of an even attention's entropy",
+    "dead": "of the MLP's units are off for every token",
+    "saturated": "of the MLP's units are at a bound for every token",
+    "entropy": "of the entropy that an even attention has",
 }
 _PANELS = {
     "RMS and largest value": {"rms": "RMS", "largest": "largest"},
@@ -45,7 +45,7 @@ class ActivationView(View[ActivationLook]):
     >>> ActivationView(ActivationLook("Tiny", 8, (one,)))
     Activations of Tiny: no fault in 8 tokens through 1 block
       RMS 1 in layers.0, largest value 4 (layers.0)
-      50% of an even attention's entropy
+      50% of the entropy that an even attention has
     """
 
     title = "Activations"
@@ -93,11 +93,13 @@ class ActivationView(View[ActivationLook]):
     def _make_widget(self) -> Any:
         import ipywidgets
 
-        rows = "".join(_row(each) for each in self.summary.faults)
-        rest = "".join(f"<div>{html.escape(e)}</div>" for e in _words(self.summary))
-        head = f"<b>{html.escape(self.headline())}</b>"
-        page = ipywidgets.HTML(f"{head}<table>{rows}</table>{rest}")
-        return ipywidgets.VBox([page, self._make_picture()])
+        page = entries_html(
+            self.headline(),
+            ok=self.ok,
+            entries=map(_entry, self.faults),
+            notes=_words(self.summary),
+        )
+        return ipywidgets.VBox([ipywidgets.HTML(page), self._make_picture()])
 
     def size_of(self, summary: ActivationLook) -> tuple[float, float]:
         """Return width and height that a drawing needs, in inches."""
@@ -166,17 +168,11 @@ def _is_sick(block: BlockActivations, summary: ActivationLook) -> bool:
     return any(place.startswith(f"{block.place}.") for place in places)
 
 
-def _row(each: PartFault) -> str:
-    where = html.escape(listed(list(each.places), NAMED))
-    cells = (
-        f'<b style="color:{SEVERITY[each.severity]}">{each.severity}</b>',
-        html.escape(each.component),
-        f"<code>{where}</code>",
-        f"{html.escape(each.said)}<br><i>{html.escape(each.fix)}</i>",
+def _entry(each: PartFault) -> Entry:
+    where = listed(list(each.places), NAMED)
+    return Entry(
+        each.severity, each.component, each.said, (("where", where), ("do", each.fix))
     )
-    style = "text-align:left;vertical-align:top;padding-right:10px"
-    inner = "".join(f'<td style="{style}">{cell}</td>' for cell in cells)
-    return f"<tr>{inner}</tr>"
 
 
 def _words(summary: ActivationLook) -> list[str]:

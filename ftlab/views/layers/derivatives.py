@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES
 from ftlab.views.view import View
 
@@ -61,7 +61,11 @@ class DerivativesView(View[Derivatives]):
     def _make_widget(self) -> Any:
         import ipywidgets
 
-        return ipywidgets.HTML(f"<pre>{html.escape(self._text(self.summary))}</pre>")
+        it = self.summary
+        page = entries_html(
+            self.headline(), ok=it.ok, entries=map(_entry, it.each), notes=it.remarks
+        )
+        return ipywidgets.HTML(page)
 
     def draw_on(self, figure: Figure | SubFigure, summary: Derivatives) -> None:
         """Draw the share of elements that are wrong, by input."""
@@ -77,10 +81,19 @@ class DerivativesView(View[Derivatives]):
 
 
 def _lines(each: Derivative) -> list[str]:
+    return [f"  {each.name}: {each.reason}", f"    {_pair(each)}", f"    {each.fix}"]
+
+
+def _pair(each: Derivative) -> str:
+    """Write the pair of elements that differs most, with both values."""
     where = f"output {list(each.output)} by element {list(each.element)}"
-    values = f"backward {each.analytic:.4g}, values {each.numeric:.4g}"
-    return [
-        f"  {each.name}: {each.reason}",
-        f"    {where}: {values}",
-        f"    {each.fix}",
-    ]
+    return f"{where}: backward {each.analytic:.4g}, values {each.numeric:.4g}"
+
+
+def _entry(each: Derivative) -> Entry:
+    if each.state in ("agrees", "not checked"):
+        kind: Kind = "passed" if each.state == "agrees" else "not-checked"
+        return Entry(kind, each.name, f"{each.state}, {each.elements} elements")
+    details = (("measured", _pair(each)), ("do", each.fix))
+    kind = "error" if each.state == "wrong" else "warning"
+    return Entry(kind, each.name, each.reason, details)

@@ -1,4 +1,4 @@
-"""Flow, activations and doctor in a browser: both themes and widths, 2 and 80 layers."""
+"""Flow, activations and doctor in a browser, of 2 and of 80 layers."""
 
 import pytest
 

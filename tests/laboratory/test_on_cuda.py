@@ -48,3 +48,17 @@ def test_the_doctor_sees_the_device():
     found = {each.what: each for each in (*machine.devices(), *probes.computing())}
     assert any(torch.cuda.get_device_name() in what for what in found)
     assert found["bfloat16 on cuda"].health == "works"
+
+
+def test_parts_are_held_to_the_library_in_few_bits():
+    model, batch = llama(), {"input_ids": IDS}
+    assert ftlab.activations(model, batch).ok
+    for layer in model.model.layers:
+        layer.mlp.act_fn = torch.nn.ReLU()
+    (fault,) = ftlab.activations(model, batch).faults
+    assert fault.said == "ReLU stands where the configuration has SiLUActivation"
+
+
+def test_a_model_says_where_it_is():
+    table = ftlab.model(llama()).table()
+    assert set(table["devices"][table["own"] > 0]) == {"cuda:0"}

@@ -152,7 +152,7 @@ class Site:
             yield self.fault(said, "Multiply by the scale of the configuration.")
             return
         yield self.fault(
-            f"{label}: with the same weights their outputs are {apart:.2g} apart, "
+            f"{label}: with the same weights their outputs are {apart:.1g} apart, "
             "over their size, and no known mistake explains it",
             "Right where it is meant; else compare the two forwards line by line.",
             "warning",

@@ -12,6 +12,7 @@ from ftlab.laboratory.activations.component import Mistake, Site, register
 from ftlab.records.activation import PartFault
 
 MLP = r".*(MLP|Mlp|FeedForward|FFN|DenseGatedActDense|DenseActDense|GLU|Expert)"
+ACTIVATION = r".*Activation|(Si|GE|Re|CE|SE|E)LU6?|Tanh|Sigmoid|Mish|Hard.*|Leaky.*"
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "silu": functional.silu,
     "gelu": functional.gelu,
@@ -32,6 +33,16 @@ GATED: dict[str, Callable[..., Any]] = {
 _GATE = re.compile(r".*gate.*|wi_0")
 _UP = re.compile(r".*up.*|wi_1|fc1|c_fc|dense_h_to_4h|fc_in|wi|w3|lin1|intermediate")
 _DOWN = re.compile(r".*down.*|wo|fc2|c_proj|dense_4h_to_h|fc_out|w2|lin2|.*out.*")
+
+
+@register(ACTIVATION, "activation", own=False)
+def activation(site: Site) -> Iterator[PartFault]:
+    """Compare with the activation that the configuration names."""
+    if site.library is None or site.close(site.returned, site.expected()):
+        return
+    mine, theirs = type(site.module).__name__, type(site.library.module).__name__
+    said = f"{mine} stands where the configuration has {theirs}"
+    yield site.fault(said, "Take ACT2FN[config.hidden_act], or change the config.")
 
 
 @register(MLP, "MLP", own=False)

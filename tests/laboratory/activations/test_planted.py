@@ -248,6 +248,11 @@ def equal_rows(model):
 
 A, M, N = "model.layers.1.self_attn", "model.layers.0.mlp", "model.layers.0.input"
 PLANTED = {
+    "another activation": (
+        changed(llama, set_on("model.layers.1.mlp", "act_fn", nn.ReLU())),
+        "layers.1.mlp.act_fn",
+        "ReLU stands where the configuration has SiLU",
+    ),
     "scale missing": (lambda: attending("unscaled"), A, "that are not scaled"),
     "scale squared": (lambda: attending("squared"), A, "scaled by 1 / head_dim"),
     "scale by setting": (

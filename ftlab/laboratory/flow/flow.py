@@ -50,7 +50,7 @@ def flow_of(
 
     def again() -> float:
         start.restore()
-        with torch.no_grad():
+        with torch.enable_grad():  # a loss may hold a gradient
             return float(loss().detach().double().sum())
 
     return flowing.flow(again)
@@ -180,7 +180,8 @@ class _Trial:
             self.repeats = _same(self.loss(), self.value)
         if not self.repeats:
             return None
-        kept = [(each, each.detach().clone()) for each in parameters]
+        # not on a device that may be full
+        kept = [(each, each.detach().to("cpu", copy=True)) for each in parameters]
         try:
             for each, _ in kept:
                 each.data.mul_(MOVED[0]).add_(MOVED[1])

@@ -381,6 +381,25 @@ def test_few_bits_and_autocast() -> None:
         assert ftlab.flow(loss_of(adapted), adapted).ok
 
 
+def test_a_loss_may_hold_a_gradient() -> None:
+    class Two(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.unused = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+
+    model = Two()
+
+    def penalty() -> torch.Tensor:
+        x = torch.ones(3, 2, requires_grad=True)
+        out = model.used(x).square().sum()
+        (slope,) = torch.autograd.grad(out, x, create_graph=True)
+        return slope.square().mean()
+
+    view = ftlab.flow(penalty, model)
+    assert view.ok
+    assert view.flow.unused == ("unused.weight", "unused.bias")
+
+
 def test_no_model() -> None:
     with pytest.raises(BadValueError, match="pass the model"):
         ftlab.flow(lambda: torch.ones(()))

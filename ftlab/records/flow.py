@@ -69,7 +69,8 @@ class FlowZero:
     parameters
         Their names.
     zeros
-        Name of a parameter that is all zeros, where that is the reason.
+        Name of a trained parameter that follows, which is still zero and gets a
+        gradient, where that is the reason.
     none
         Whether backward hands on no gradient at all.
     """
@@ -96,8 +97,8 @@ class FlowBlock:
         L2 norm of the gradient that arrives at what it puts out; NaN where unknown.
     parameters
         L2 norm of the gradients of its own parameters.
-    lost
-        Its trained parameters that no gradient reaches.
+    names
+        Its trained parameters.
     """
 
     name: str
@@ -105,7 +106,7 @@ class FlowBlock:
     reached: int
     arrives: float
     parameters: float
-    lost: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,8 @@ class Flow:
         Trained parameters on which the loss does not depend.
     unexplained
         Trained parameters without a gradient whose way is not known.
+    failed
+        What backward raised; empty where it came through.
     notes
         What could not be seen, and why.
     """
@@ -162,6 +165,7 @@ class Flow:
     zeros: tuple[FlowZero, ...] = ()
     unused: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
+    failed: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -171,6 +175,7 @@ class Flow:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is cut off and no zero lacks a reason."""
+        """Whether something is reached, nothing cut off, and no zero lacks a reason."""
         lost = [each for each in self.zeros if not each.zeros]
-        return not (self.cuts or self.unexplained or lost)
+        wrong = self.cuts or self.unexplained or lost or self.failed
+        return self.reached > 0 and not wrong

@@ -1,10 +1,11 @@
 """`ftlab.flow`: which parameters a loss reaches, and what cuts off the others."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ftlab.laboratory.flow.flow import flow_of
 from ftlab.laboratory.flow.graph import gradients_apart
@@ -13,7 +14,8 @@ from ftlab.rules.words import an
 from ftlab.session.given_models import on_device
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.preflight.dry_run import loss_of
-from ftlab.session.preflight.kept import Kept, KeptState
+from ftlab.session.preflight.failing import NoLossError
+from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep, free_bytes
 from ftlab.session.prove import of_trainer, used_by
 from ftlab.views.layers.flow import FlowView
 
@@ -71,20 +73,40 @@ def flow(loss: Any, model: torch.nn.Module | None = None) -> FlowView:
             "flow(lambda: model(**batch).loss, model)."
         )
         raise BadValueError(msg)
+    _refuse_without_values(model)
     if isinstance(loss, torch.Tensor):
         return FlowView(flow_of(model, _one(loss)))
     computed = _computed(loss, model)
-    kept = KeptState(Kept(model, functions=(computed,), values=False))
+    # copies of weights that a forward may write to, where there is room for them
+    room = bytes_to_keep(model, ()) < free_bytes(model) / 2
+    kept = KeptState(Kept(model, functions=(computed,), values=room))
     try:
         return FlowView(_followed(model, computed))
     finally:
         kept.restore()
 
 
+def _refuse_without_values(model: torch.nn.Module) -> None:
+    """Refuse what nothing flows through."""
+    if torch.is_inference_mode_enabled():
+        msg = (
+            "flow() was called in torch.inference_mode(), in which nothing has a "
+            "gradient; call it outside."
+        )
+        raise BadValueError(msg)
+    for name, each in model.named_parameters():
+        if each.is_meta or torch.nn.parameter.is_lazy(each):
+            msg = (
+                f"{name} has no values yet: load the weights, or run one forward, and "
+                "call flow() again."
+            )
+            raise BadValueError(msg)
+
+
 def _computed(loss: Any, model: torch.nn.Module) -> Loss:
     if isinstance(loss, Mapping):
         batch = on_device(loss, model)
-        return lambda: loss_of(model(**batch))
+        return lambda: _loss_of(model(**batch))
     if callable(loss):
         computed: Loss = loss
         return computed
@@ -95,8 +117,19 @@ def _computed(loss: Any, model: torch.nn.Module) -> Loss:
     raise BadValueError(msg)
 
 
+def _loss_of(output: Any) -> torch.Tensor:
+    try:
+        return loss_of(output)
+    except NoLossError as error:
+        msg = (
+            f"the model returned no loss but {an(type(output).__name__)}; put labels "
+            "into the batch, or pass a function: flow(lambda: ..., model)."
+        )
+        raise BadValueError(msg) from error
+
+
 def _of_trainer(trainer: Any) -> FlowView:
-    given, live_of = of_trainer(trainer, None, None)
+    given, live_of = of_trainer(trainer, None, None, "flow")
     kept = KeptState(used_by(given))
     try:
         return FlowView(_followed(given.model, live_of().computed))
@@ -107,8 +140,26 @@ def _of_trainer(trainer: Any) -> FlowView:
 def _followed(model: torch.nn.Module, computed: Loss) -> Any:
     # a wrapper of several processes would wait for a backward that never comes
     alone = getattr(model, "no_sync", contextlib.nullcontext)
-    with alone(), gradients_apart(list(model.parameters())):
+    with alone(), gradients_apart(list(model.parameters())), _without_updates():
         return flow_of(model, lambda: _unspent(_one(computed()), model))
+
+
+@contextlib.contextmanager
+def _without_updates() -> Iterator[None]:
+    """Refuse a function that updates the weights."""
+
+    def refuse(optimizer: Any, *_: Any) -> None:
+        msg = (
+            f"the function calls {type(optimizer).__name__}.step(); pass one that "
+            "computes the loss alone: flow(lambda: model(**batch).loss, model)."
+        )
+        raise BadValueError(msg)
+
+    handle = register_optimizer_step_pre_hook(refuse)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def _unspent(loss: torch.Tensor, model: torch.nn.Module) -> torch.Tensor:

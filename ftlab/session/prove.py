@@ -223,11 +223,11 @@ def _first(given: Given, model: torch.nn.Module) -> Mapping[str, Any]:
 
 
 def of_trainer(
-    trainer: Any, batches: Any, tokenizer: Any
+    trainer: Any, batches: Any, tokenizer: Any, caller: str = "prove"
 ) -> tuple[Given, Callable[[], Live]]:
     """Return what a trainer trains with, and what gives its live step."""
     given = Given(
-        watchable(trainer.model, "prove"),
+        watchable(trainer.model, caller),
         tuple(several(trainer.optimizer, "step", "optimizer")),
         trainer=trainer,
         args=trainer.args,

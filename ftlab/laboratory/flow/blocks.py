@@ -135,5 +135,5 @@ def _block(
         sum(each in reached for each in held),
         math.sqrt(arrives[name]) if name in arrives else math.nan,
         math.sqrt(sum(each**2 for each in norms)) if held else math.nan,
-        tuple(trained[each] for each in held if each not in reached),
+        tuple(trained[each] for each in held),
     )

@@ -9,6 +9,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -20,9 +21,13 @@ from ftlab.records.flow import Flow, FlowStop, FlowZero
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.tracing.modules import ModuleStack
 
-MOVED = 1.5, 0.1
-"""A parameter that is tried is multiplied by the one and moved by the other: far, so
-that few bits and saturated functions show it too."""
+MOVED = 1.0
+"""How far a parameter that is tried is moved, in its own standard deviations (of 1
+where that is 0): far, so that few bits and indices show it too."""
+
+_PRODUCTS = "Mul Mm Bmm Addmm Mv Addmv Dot Baddbmm Linear"
+PRODUCTS = tuple(f"{each}Backward" for each in _PRODUCTS.split())
+"""Operations of two factors, each of which gets a gradient times the other."""
 
 
 def flow_of(
@@ -87,14 +92,14 @@ class _Flowing:
         """Put it together."""
         self.graph = Graph(self.loss.grad_fn, self.names)
         notes: list[str] = []
-        found = Measured({}, {}, frozenset(), {})
+        found, failed = Measured({}, {}, frozenset(), {}), ""
         if self.loss.requires_grad and self.trained:
             try:
                 found = measured(self.loss, self.graph, self.trained)
             except RuntimeError as error:
-                notes.append(f"backward could not be run: {error}")
-        reached = self._reached(found, failed=bool(notes))
-        zeros, empty = self._zeros(found)
+                failed = f"{type(error).__name__}: {error}"
+        reached = self._reached(found, failed=bool(failed))
+        zeros, empty = ([], set()) if failed else self._zeros(found)
         lost = [p for p in self.trained if id(p) not in reached]
         known = empty.union(*(whose for _, whose in zeros))
         lost = [p for p in lost if id(p) not in known]
@@ -119,7 +124,8 @@ class _Flowing:
             tuple(zero for zero, _ in zeros),
             tuple(self.names[each] for each in [*unused, *empty]),
             tuple(self.names[each] for each in left),
-            tuple(notes),
+            failed,
+            (*notes, *stops.notes),
         )
 
     def _reached(self, found: Measured, *, failed: bool) -> set[int]:
@@ -140,10 +146,14 @@ class _Flowing:
             if id(leaf) not in wanted:
                 continue
             whose = [edge for edge in edges if edge not in found.empty]
-            if not whose:
+            if edges and not whose:
                 empty.add(id(leaf))
-            for node, place in whose:
-                zero = self._zero(node, none=(node, place) not in found.hands)
+                continue
+            zeros = [
+                self._zero(node, place, found, none=(node, place) not in found.hands)
+                for node, place in whose
+            ]
+            for zero in zeros or [FlowZero("", "", "", ())]:  # it comes, and cancels
                 makers.setdefault(zero, (zero, set()))[1].add(id(leaf))
         told = [
             (replace(zero, parameters=tuple(self.names[i] for i in whose)), whose)
@@ -151,19 +161,39 @@ class _Flowing:
         ]
         return told, empty
 
-    def _zero(self, node: object, *, none: bool) -> FlowZero:
+    def _zero(self, node: Any, place: int, found: Measured, *, none: bool) -> FlowZero:
         made = None if self.trace is None else self.trace.made.get(node)
-        zeros = next(
-            (
-                name
-                for each in self.graph.weights_of(node)
-                if (name := self.names.get(id(each), "")) and not each.detach().any()
-            ),
-            "",
-        )
+        zeros = "" if none else self._still_zero(node, place, found)
         op = type(node).__name__ if made is None else made.op
         line, module = ("", "") if made is None else (made.line, made.module)
         return FlowZero(op, line, module, (), zeros, none)
+
+    def _still_zero(self, node: Any, place: int, found: Measured) -> str:
+        """Name the trained weight behind the other factor of a product, if it learns.
+
+        What is multiplied with zeros gets none; where the zeros get a gradient of their
+        own, they are zero for now.
+        """
+        product = type(node).__name__
+        if not product.startswith(PRODUCTS):
+            return ""
+        first = (
+            len(node.next_functions) - 2
+        )  # before the factors there is what is added
+        for at, (end, _) in enumerate(node.next_functions):
+            if at in (place, first - 1) or end is None:
+                continue
+            if found.hands.get((node, at), 0.0) > 0:
+                behind = self.graph.behind(end)
+                learns = (
+                    each
+                    for each in self.trained
+                    if behind & self.graph.bit(each) and found.parameters.get(id(each))
+                )
+                name = next((self.names[id(each)] for each in learns), "")
+                if name:
+                    return name
+        return ""
 
 
 @dataclass
@@ -183,8 +213,11 @@ class _Trial:
         # not on a device that may be full
         kept = [(each, each.detach().to("cpu", copy=True)) for each in parameters]
         try:
-            for each, _ in kept:
-                each.data.mul_(MOVED[0]).add_(MOVED[1])
+            for at, (each, values) in enumerate(kept):
+                drawn = torch.Generator().manual_seed(at)
+                noise = torch.randn(values.shape, generator=drawn)
+                size = values.float().std(correction=0).clamp(min=1e-3)
+                each.data.add_((MOVED * size * noise).to(each.device, each.dtype))
             return not _same(self.loss(), self.value)
         finally:
             for each, values in kept:
@@ -209,6 +242,7 @@ class _Cuts:
         self._blocks = blocks
         self._last = {} if trace is None else trace.of(loss)
         self._escaped = {} if trace is None else trace.escaped
+        self.notes: list[str] = []
         self._own: dict[Stop, int] = {}
         self._all: dict[Stop, int] = {}
 
@@ -221,9 +255,15 @@ class _Cuts:
         bits: dict[Stop, int] = {}
         rest = [each for each in lost if not self._blame(bits, self._last, [each])]
         unused, left = [], []
-        for group in self._by_escape(rest):
+        for causes, group in self._by_escape(rest):
             depends = None if trial is None else trial.depends(group)
-            if depends is False:
+            untried = trial is not None and depends is None and not causes
+            if untried:
+                self.notes.append(
+                    "the loss is not the same twice: that parameters have no part in "
+                    "it follows from what was seen, and was not tried"
+                )
+            if depends is False or untried:
                 unused += [id(each) for each in group]
             elif not (depends and self._blame(bits, self._escaped, group)):
                 left += [id(each) for each in group]
@@ -243,28 +283,33 @@ class _Cuts:
         """Add parameters to the stops on their ways; say whether there are any."""
         found = False
         for each in group:
-            for stop in self._causes(self._graph.bit(each), stops):
-                bits[stop] = bits.get(stop, 0) | self._graph.bit(each)
+            bit = self._graph.bit(each)
+            causes = self._causes(bit, stops) or self._causes(bit, stops, beside=True)
+            for stop in causes:
+                bits[stop] = bits.get(stop, 0) | bit
                 found = True
         return found
 
     def _by_escape(
         self, rest: Sequence[torch.nn.Parameter]
-    ) -> Iterable[list[torch.nn.Parameter]]:
+    ) -> Iterable[tuple[tuple[Stop, ...], list[torch.nn.Parameter]]]:
         """Group parameters whose values leave torch at the same places."""
         groups: dict[tuple[Stop, ...], list[torch.nn.Parameter]] = {}
         for each in rest:
             causes = tuple(self._causes(self._graph.bit(each), self._escaped))
             groups.setdefault(causes, []).append(each)
-        return groups.values()
+        return groups.items()
 
-    def _causes(self, bit: int, stops: Iterable[Stop]) -> dict[Stop, None]:
+    def _causes(
+        self, bit: int, stops: Iterable[Stop], *, beside: bool = False
+    ) -> dict[Stop, None]:
         """Return the stops on the ways of a parameter, those nearest the loss first."""
         found: dict[Stop, None] = {}
         waiting = list(stops)
         while waiting:
             stop = waiting.pop(0)
-            if stop in found or not self._behind(stop) & bit:
+            left_out = stop.beside and not beside
+            if stop in found or left_out or not self._behind(stop) & bit:
                 continue
             found[stop] = None
             if not self._directly(stop) & bit:
@@ -284,10 +329,18 @@ class _Cuts:
 
     def _behind(self, stop: Stop) -> int:
         """Return the parameters that reach a stop, through earlier ones too."""
-        if stop not in self._all:
-            self._all[stop] = self._directly(stop)  # in case of a circle
-            for each in stop.earlier:
-                self._all[stop] |= self._behind(each)
+        waiting = [stop]
+        while waiting:  # a loop may stop values a thousand times in a row
+            at = waiting[-1]
+            new = [each for each in at.earlier if each not in self._all]
+            if at not in self._all:
+                self._all[at] = self._directly(at)  # in case of a circle
+            if new:
+                waiting += new
+                continue
+            waiting.pop()
+            for each in at.earlier:
+                self._all[at] |= self._all[each]
         return self._all[stop]
 
     def _told(self, bits: Mapping[Stop, int]) -> tuple[FlowStop, ...]:

@@ -51,6 +51,9 @@ _WITHOUT = """size dim stride numel storage_offset is_complex is_floating_point 
 _NO_VALUES = frozenset(_WITHOUT.split())
 """Functions of which no values come, or none that a loss is computed with."""
 
+_SHAPED = frozenset({"expand_as", "view_as", "reshape_as", "type_as", "to"})
+"""Functions whose further arguments lend a shape or a dtype alone."""
+
 _WRITING = """__setitem__ data.__set__ __iadd__ __isub__ __imul__ __itruediv__ __imod__
     __ifloordiv__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__"""
 _WRITES = frozenset(_WRITING.split())
@@ -72,6 +75,9 @@ class Stop:
         Stops that what was given carried.
     floats
         Whether it makes numbers, rather than indices or truth values.
+    beside
+        Whether it is of indices that come beside values with a graph, as those of a
+        router: nothing is lost by them where the values are used.
     """
 
     kind: StopKind
@@ -83,6 +89,7 @@ class Stop:
     leaves: dict[int, torch.Tensor] = field(default_factory=dict)
     earlier: dict["Stop", None] = field(default_factory=dict)
     floats: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,7 @@ class FlowTrace(TorchFunctionMode):
             return outputs
         if _asks(name):
             return func(*args, **kwargs)
-        given = _tensors((args, kwargs))
+        given = _tensors(args[:1] if _last(name) in _SHAPED else (args, kwargs))
         sources = _Sources(self, given)  # before: the function may write to them
         outputs = func(*args, **kwargs)
         if given:
@@ -225,8 +232,10 @@ class FlowTrace(TorchFunctionMode):
         self.order.setdefault(self._running())
         results = made if target is None else [target, *made]
         carried = self._carried_on(name, target, sources, results)
+        indices = self._indices(name, sources, results)
         for each in results:
-            self._carried[each] = carried
+            whole = not each.is_floating_point() and not each.is_complex()
+            self._carried[each] = indices if whole and indices else carried
             if each.is_floating_point() and each.requires_grad:
                 self._memories[storage_key(each)] = weakref.ref(each)
         kind = _kind(name)
@@ -249,14 +258,27 @@ class FlowTrace(TorchFunctionMode):
         blocks = not torch.is_grad_enabled() or _kind(name) is not None
         if alive and not blocks:
             self._note(name, [each for each in alive if each not in sources])
-        if alive and (target is None or (target.requires_grad and not blocks)):
-            if torch.is_grad_enabled():
-                self._off = None
+        if alive and not blocks and (target is None or target.requires_grad):
+            self._off = None
             return sources.carried
+        # without gradients, a view of what requires one says that it does
         lost = sources.besides(target) if alive else sources.alive
         if lost or (blocks and sources.carried):
             return {self._stopped(name, lost, sources.carried, results): None}
         return sources.carried
+
+    def _indices(
+        self, name: str, sources: "_Sources", results: Sequence[torch.Tensor]
+    ) -> dict[Stop, None]:
+        """Return the stop that indices are which come beside values of the graph."""
+        alive = any(each.requires_grad for each in results)
+        whole = any(not e.is_floating_point() and not e.is_complex() for e in results)
+        if not (alive and whole and sources.alive):
+            return {}
+        user, library = source_lines()
+        stop = Stop("integer", name, user, library, self._running(), beside=True)
+        _lead_to(stop, sources.alive, sources.carried)
+        return {stop: None}
 
     def _write(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -52,21 +53,26 @@ def headline(flow: Flow) -> str:
         places = "1 place" if len(flow.cuts) == 1 else f"{len(flow.cuts)} places"
         return f"{of} are cut off from the loss, at {places}"
     told = unexplained_zeros(flow)
-    if told:
+    if told and not flow.failed:
         none = sum(len(each.parameters) for each in told)
         of = f"{none} of {count(flow.trained, 'trained parameter')}"
-        return f"{of} get a gradient that is exactly 0"
+        nothing = all(each.none for each in told)
+        return f"{of} get {'no gradient' if nothing else _EXACTLY_0}"
+    if flow.failed:
+        return "backward cannot be run"
     if flow.unexplained:
         of = f"{len(flow.unexplained)} of {count(flow.trained, 'trained parameter')}"
         return f"{of} get no gradient"
     if not flow.trained:
         return "no parameter is trained"
     used = flow.trained - len(flow.unused)
-    rest = f"; {len(flow.unused)} have no part in it" if flow.unused else ""
+    if flow.unused:
+        of = f"{used} of {count(flow.trained, 'trained parameter')}"
+        return f"the loss reaches {of}; the others have no part in it"
     if not used:
         return "no trained parameter has a part in this loss"
     every = "all " if used > 1 else "the "
-    return f"the loss reaches {every}{count(used, 'trained parameter')}{rest}"
+    return f"the loss reaches {every}{count(used, 'trained parameter')}"
 
 
 def unexplained_zeros(flow: Flow) -> list[FlowZero]:
@@ -77,26 +83,37 @@ def unexplained_zeros(flow: Flow) -> list[FlowZero]:
 def sentences(flow: Flow) -> list[str]:
     """Say what was found, in order of weight."""
     said = []
+    if flow.failed:
+        said.append(f"backward raises {flow.failed}")
+    elif math.isnan(flow.loss):
+        said.append("the loss is NaN: are all labels of the batch -100?")
     for cut in flow.cuts:
         inside = cut.blocks if cut.kind == "checkpoint" else cut.modules
         said.append(f"cut at {cut.where}{_in(inside)}: {WHY[cut.kind]} ({cut.op})")
         said.append(f"  behind it: {places(flow, cut.parameters)}")
         said.append(f"  {DO[cut.kind]}")
     for zero in unexplained_zeros(flow):
-        what = "hands on no gradient" if zero.none else "hands on zeros"
-        at = f" at {zero.line}" if zero.line else ""
-        said.append(f"the backward of {zero.op}{at}{_in((zero.module,))} {what}")
-        said.append(f"  behind it: {places(flow, zero.parameters)}")
-        said.append(f"  {DO['integer'] if not zero.none else DO['function']}")
+        said += _of_zero(flow, zero)
+    return [*said, *_waiting(flow), *_beside(flow), *flow.notes]
+
+
+def _waiting(flow: Flow) -> list[str]:
+    """Say what gets nothing as long as a weight is zero."""
     waiting = [each for each in flow.zeros if each.zeros]
-    if waiting:
-        names = {name for each in waiting for name in each.parameters}
-        first = waiting[0].zeros
-        said.append(
-            f"{count(len(names), 'parameter')} have a gradient of exactly 0 for now: a "
-            f"weight that follows them is still all zeros ({first}), as before the "
-            "first step of LoRA"
-        )
+    if not waiting:
+        return []
+    names = {name for each in waiting for name in each.parameters}
+    verb = "has" if len(names) == 1 else "have"
+    return [
+        f"{count(len(names), 'parameter')} {verb} a gradient of exactly 0 for now: a "
+        f"weight that follows is still all zeros ({waiting[0].zeros}), as before the "
+        "first step of LoRA"
+    ]
+
+
+def _beside(flow: Flow) -> list[str]:
+    """Say what has no part in the loss, and what stops beside the way."""
+    said = []
     if flow.unexplained:
         said.append(f"without a gradient: {places(flow, flow.unexplained)}")
     if flow.unused:
@@ -106,13 +123,38 @@ def sentences(flow: Flow) -> list[str]:
             f"beside the way, at {side.where}: {WHY[side.kind]} ({side.op}); all that "
             "is behind it is reached by other ways"
         )
-    return [*said, *flow.notes]
+    return said
+
+
+def _of_zero(flow: Flow, zero: FlowZero) -> list[str]:
+    """Say what makes gradients zero, and what to do."""
+    behind = f"  behind it: {places(flow, zero.parameters)}"
+    if not zero.op:
+        first = "what comes back cancels to exactly 0, or a hook makes it 0"
+        return [first, behind, "  Look for terms that are equal, and for hooks."]
+    at = f"{zero.op}" + (f" at {zero.line}" if zero.line else "")
+    at += _in((zero.module,))
+    if zero.none:
+        return [f"the backward of {at} hands on no gradient", behind, _RETURN]
+    stepped = any(each in zero.op.lower() for each in STEPPED)
+    do = DO["integer"] if stepped else _LOOK
+    return [f"the backward of {at} hands on zeros", behind, f"  {do}"]
+
+
+STEPPED = ("round", "sign", "floor", "ceil", "trunc", "heaviside", "bernoulli", "frac")
+"""Functions of which no slope is anything but 0."""
+_EXACTLY_0 = "a gradient that is exactly 0"
+_RETURN = "  Return a gradient for each input from its backward."
+_LOOK = (
+    "See what its result is multiplied with, whether it is saturated, and whether "
+    "anything of it is left in the loss."
+)
 
 
 def places(flow: Flow, names: Sequence[str]) -> str:
     """Name the blocks that some parameters are in, and how many they are."""
     wanted = set(names)
-    held = [each.name for each in flow.blocks if wanted.intersection(each.lost)]
+    held = [each.name for each in flow.blocks if wanted.intersection(each.names)]
     if not held:
         shown = ", ".join(names[:3])
         return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -400,6 +400,156 @@ def test_a_loss_may_hold_a_gradient() -> None:
     assert view.flow.unused == ("unused.weight", "unused.bias")
 
 
+class Pair(torch.nn.Module):
+    """Two layers, with something between them."""
+
+    def __init__(self, between: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        self.between = between
+
+    def forward(self) -> torch.Tensor:
+        """Return a loss of random inputs."""
+        x = torch.ones(3, 4) * torch.arange(3)[:, None]
+        return self.b(self.between(self.a(x))).square().mean()
+
+
+def flow_between(between: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    torch.manual_seed(0)
+    model = Pair(between)
+    return ftlab.flow(model, model)
+
+
+def one_hot(indices: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.one_hot(indices, 4).float()
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda h: one_hot(h.max(-1)[1]),
+        lambda h: one_hot(h.topk(1).indices[:, 0]),
+        lambda h: one_hot(h.sort()[1][:, 0]),
+        lambda h: torch.distributions.Normal(h, 1.0).sample(),
+        lambda h: torch.distributions.Bernoulli(h.sigmoid()).sample(),
+        lambda h: torch.ones(3, 4).expand_as(h) * h.detach(),
+    ],
+)
+def test_indices_beside_values_and_samples_are_cuts(between: Any) -> None:
+    flow = flow_between(between).flow
+    assert [each.parameters for each in flow.cuts] == [("a.weight", "a.bias")]
+    assert "test_flow.py" in flow.cuts[0].library_line
+
+
+def test_what_lends_its_shape_is_no_part_of_the_loss() -> None:
+    flow = flow_between(lambda h: torch.ones(3, 4).expand_as(h).to(h)).flow
+    assert flow.unused == ("a.weight", "a.bias")
+
+
+def test_a_gradient_that_cancels_is_told() -> None:
+    view = flow_between(lambda h: h - h + torch.ones(3, 4))
+    assert not view.ok
+    assert view.flow.zeros[0].parameters == ("a.weight", "a.bias")
+    assert "2 parameters of a" in repr(view)
+
+
+def test_a_product_with_a_weight_that_is_zero_waits() -> None:
+    gate = torch.nn.Linear(4, 4)
+    torch.nn.init.zeros_(gate.weight)
+    torch.nn.init.zeros_(gate.bias)
+    torch.manual_seed(0)
+    model = Pair(lambda h: 1 + gate(torch.ones(3, 4)) * h)
+    model.gate = gate
+    view = ftlab.flow(model, model)
+    assert view.ok
+    assert view.flow.zeros[0].zeros == "gate.weight"
+    flow = flow_between(lambda h: 1 + torch.zeros(4) * h).flow
+    assert [each.zeros for each in flow.zeros] == [""]
+
+
+class Spent(torch.autograd.Function):
+    @staticmethod
+    def forward(_ctx: object, h: torch.Tensor) -> torch.Tensor:
+        return h * 1.0
+
+    @staticmethod
+    def backward(_ctx: object, _gradient: torch.Tensor) -> torch.Tensor:
+        msg = "not today"
+        raise RuntimeError(msg)
+
+
+def test_a_backward_that_raises_is_not_ok() -> None:
+    view = flow_between(Spent.apply)
+    assert not view.ok
+    assert view.headline() == "Gradient flow: backward cannot be run"
+    assert "not today" in repr(view)
+
+
+def test_a_loss_without_a_graph_is_not_ok() -> None:
+    model = torch.nn.Linear(2, 1).requires_grad_(False)
+    view = ftlab.flow(lambda: model(torch.ones(1, 2)).sum(), model)
+    assert (view.ok, view.headline()) == (
+        False,
+        "Gradient flow: no parameter is trained",
+    )
+
+
+def test_a_thousand_stops_in_a_row() -> None:
+    def long(h: torch.Tensor) -> torch.Tensor:
+        for _ in range(1500):
+            h = (h * 1.0).detach()
+        return h
+
+    assert len(flow_between(long).flow.cuts) == 1
+
+
+def test_functional_gradients_are_followed() -> None:
+    def slope(h: torch.Tensor) -> torch.Tensor:
+        return h + torch.func.grad(lambda e: e.square().sum())(h)
+
+    assert flow_between(slope).ok
+
+
+def test_a_forward_that_writes_to_weights_is_undone() -> None:
+    torch.manual_seed(0)
+    model = Pair(lambda h: h)
+
+    def loss() -> torch.Tensor:
+        with torch.no_grad():
+            model.a.weight.mul_(0.9)
+        return model()
+
+    before = model.a.weight.clone()
+    assert ftlab.flow(loss, model).ok
+    assert torch.equal(model.a.weight, before)
+
+
+def test_a_function_that_updates_is_refused() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 1.0)
+    before = model.weight.clone()
+
+    def step() -> torch.Tensor:
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return model(torch.ones(1, 2)).sum()
+
+    with pytest.raises(BadValueError, match=r"calls SGD.step\(\)"):
+        ftlab.flow(step, model)
+    assert torch.equal(model.weight, before)
+
+
+def test_what_has_no_values_is_refused() -> None:
+    with pytest.raises(BadValueError, match="weight has no values yet"):
+        ftlab.flow(lambda: torch.ones(()), torch.nn.Linear(1, 1, device="meta"))
+    with (
+        torch.inference_mode(),
+        pytest.raises(BadValueError, match="inference_mode"),
+    ):
+        ftlab.flow(lambda: torch.ones(()), torch.nn.Linear(1, 1))
+
+
 def test_no_model() -> None:
     with pytest.raises(BadValueError, match="pass the model"):
         ftlab.flow(lambda: torch.ones(()))

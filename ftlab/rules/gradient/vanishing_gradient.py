@@ -104,7 +104,7 @@ class VanishingGradient(Rule):
 
     code = "GRD001"
     status = "stable"
-    caused_by = ("GRD002",)
+    caused_by = ("GRD002", "ADP018")
     requires = (
         needs_column(
             "grad_l2",

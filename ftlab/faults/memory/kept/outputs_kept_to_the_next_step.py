@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
 
     def step(batch: Any) -> float:
         optimizer.zero_grad()
-        latest["outputs"] = model(**batch)
+        latest["outputs"] = model(**batch, output_hidden_states=True)
         latest["outputs"].loss.backward()
         optimizer.step()
         loss = float(latest["outputs"].loss.detach())
@@ -28,7 +28,7 @@ def build(fixed: bool) -> Case:
             latest.clear()
         return loss
 
-    return Case(model, optimizer, batches(), step)
+    return Case(model, optimizer, batches(size=32), step)
 
 
 FAULT = Fault(

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import torch
 
+from ftlab.laboratory.modules.idle import Idle
 from ftlab.laboratory.modules.moments import Moments
 from ftlab.laboratory.modules.saved import Saving, Way
 from ftlab.laboratory.modules.wrapping import is_peft, is_wrapper, own, pretrained
@@ -54,8 +55,8 @@ class Given:
 
     ``few_bits`` and ``mapped`` are the paths of a model in few bits and of what has an
     ``hf_device_map``; ``weights`` and ``learns`` are bytes; ``strange`` are those, and
-    the first one's name, of what learns beside adapters. ``args`` are a trainer's
-    arguments, ``moments`` its optimizer's state.
+    the first one's name, of what learns beside adapters. ``idle`` says why nothing
+    learns, ``args`` are a trainer's arguments, ``moments`` its optimizer's state.
     """
 
     outer: Any
@@ -65,6 +66,7 @@ class Given:
     weights: int
     learns: int
     strange: tuple[str, int]
+    idle: Idle | None
     args: Any
     moments: Moments
 
@@ -329,6 +331,17 @@ def _has(given: Given, name: str) -> bool:
     return given.asked(name) is not None
 
 
+def _idle(given: Given) -> Iterator[Seen]:
+    """Read what becomes of a loss that depends on nothing that learns."""
+    if given.idle is None:
+        return
+    quiet = given.idle.inputs or given.argument("gradient_checkpointing", False)
+    means = "RuntimeError in the first backward: the loss does not require grad"
+    if quiet:  # the embedding's output requires grad, and so does the loss
+        means = "no weight changes, and no error says so"
+    yield Seen("fails", "training", given.idle.sees, means, fix=given.idle.fix)
+
+
 def _training(given: Given) -> Iterator[Seen]:
     """Predict gradients and the optimizer's state."""
     learns, (name, strange) = given.learns, given.strange
@@ -348,6 +361,6 @@ def _training(given: Given) -> Iterator[Seen]:
 
 
 READERS = (
-    *(_few_bits, _checkpoints, _devices, _several_gpus, _columns, _evaluation),
-    *(_accumulation, _methods, _training),
+    *(_idle, _few_bits, _checkpoints, _devices, _several_gpus, _columns),
+    *(_evaluation, _accumulation, _methods, _training),
 )

@@ -8,6 +8,7 @@ import torch
 
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.modules.as_trainer import READ_IN, Given, seen_by_trainer
+from ftlab.laboratory.modules.idle import idle, learning_in
 from ftlab.laboratory.modules.moments import arguments_of, moments_of
 from ftlab.laboratory.modules.saved import saving_of
 from ftlab.laboratory.modules.storage import bytes_of
@@ -31,7 +32,7 @@ def model_anatomy(model: torch.nn.Module, trainer: Any = None) -> ModelAnatomy:
     modules = modules_of(model, carried, why)
     few = (each.path for each in modules if each.quantised)
     loaded = _path_with(model, "hf_quantizer")
-    learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    learning = learning_in(model, carried)
     args = arguments_of(trainer)
     learns = sum(map(bytes_of, learning.values()))
     given = Given(
@@ -42,6 +43,7 @@ def model_anatomy(model: torch.nn.Module, trainer: Any = None) -> ModelAnatomy:
         modules[0].bytes,
         learns,
         _strange(learning, carried),
+        None if learning else idle(model, carried),
         args,
         moments_of(trainer, args, learns),
     )

@@ -21,7 +21,8 @@ def model(model: Any) -> ModelView:
     Parameters
     ----------
     model
-        As you would give it to a Trainer, with all wrappers; or a trainer that has one.
+        As you would give it to a Trainer, with all wrappers; or a trainer that has one:
+        then what it decides is told for its arguments.
 
     Returns
     -------
@@ -57,4 +58,4 @@ def model(model: Any) -> ModelView:
             raise BadValueError(msg)
         return values_of(live, path)
 
-    return ModelView(model_anatomy(given), values)
+    return ModelView(model_anatomy(given, model), values)

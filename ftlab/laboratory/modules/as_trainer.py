@@ -8,11 +8,13 @@ a wrapper that does not hand an attribute on hides what is within it. Who calls 
 import inspect
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import torch
 
+from ftlab.laboratory.modules.idle import Idle
+from ftlab.laboratory.modules.moments import Moments
 from ftlab.laboratory.modules.saved import Saving, Way
 from ftlab.laboratory.modules.wrapping import is_peft, is_wrapper, own, pretrained
 from ftlab.records.model_anatomy import Seen, SeenState
@@ -22,12 +24,22 @@ READ_IN = "5.23"
 """The version of transformers in whose source these decisions were read; the tests hold
 each against what a Trainer of the installed version does."""
 
-METHODS = {
-    "config": "label_smoothing_factor raises AttributeError",
-    "get_input_embeddings": "neftune_noise_alpha raises AttributeError",
-    "gradient_checkpointing_enable": "gradient_checkpointing raises AttributeError",
+NEEDED = {
+    "config": (
+        *("label_smoothing_factor", 0.0),
+        "label_smoothing_factor=0, and smooth in the model's own loss",
+    ),
+    "get_input_embeddings": (
+        *("neftune_noise_alpha", None),
+        "hand get_input_embeddings on to the model within",
+    ),
+    "gradient_checkpointing_enable": (
+        *("gradient_checkpointing", False),
+        "call it on the model within, and leave the argument out",
+    ),
 }
-"""What an object must have, and what comes of it where it has not."""
+"""What an object must have, the argument that asks for it, that argument's value where
+it does not, and the fix."""
 
 LOST: dict[Way, str] = {
     "empty": "adapter_model.safetensors is written without a single tensor",
@@ -43,7 +55,8 @@ class Given:
 
     ``few_bits`` and ``mapped`` are the paths of a model in few bits and of what has an
     ``hf_device_map``; ``weights`` and ``learns`` are bytes; ``strange`` are those, and
-    the first one's name, of what learns beside adapters.
+    the first one's name, of what learns beside adapters. ``idle`` says why nothing
+    learns, ``args`` are a trainer's arguments, ``moments`` its optimizer's state.
     """
 
     outer: Any
@@ -53,6 +66,14 @@ class Given:
     weights: int
     learns: int
     strange: tuple[str, int]
+    idle: Idle | None
+    args: Any
+    moments: Moments
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """Return a trainer's argument; the default where only a model was given."""
+        value = getattr(self.args, name, default)
+        return getattr(value, "value", value)
 
     def asked(self, name: str, default: Any = None) -> Any:
         """Ask the outermost object for an attribute, as a Trainer does."""
@@ -108,6 +129,16 @@ def _few_bits(given: Given) -> Iterator[Seen]:
         yield Seen("works", what, "is_quantized, with adapters")
 
 
+def _checkpoints(given: Given) -> Iterator[Seen]:
+    """Read what `Trainer._save` does, and whether ``train`` comes to it."""
+    for each in (*_lost(given), *_saved(given)):
+        if given.argument("save_strategy") == "no":
+            means = f"train() writes none; save_model(): {each.means}"
+            yield replace(each, state="noted", means=means, bytes=0)
+        else:
+            yield each
+
+
 def _lost(given: Given) -> Iterator[Seen]:
     """Read what `Trainer._save` cannot write, or writes in vain."""
     saving, what = given.saving, "checkpoints"
@@ -151,7 +182,10 @@ def _devices(given: Given) -> Iterator[Seen]:
     """Read `Trainer.__init__` on ``hf_device_map``, and `_move_model_to_device`."""
     held, what = given.asked("hf_device_map"), "devices"
     sees = f"{given.kind} has no hf_device_map"
-    if held is not None:
+    if given.argument("place_model_on_device") is False:
+        means = "it stays where it is"
+        yield Seen("noted", what, "place_model_on_device=False", means)
+    elif held is not None:
         there = {str(each) for each in held.values()}
         still = sorted(there & {"cpu", "disk"})
         means = "it stays where it is"
@@ -176,6 +210,8 @@ def _several_gpus(given: Given) -> Iterator[Seen]:
     if loaded or is_wrapper(given.outer) or len({str(e) for e in held.values()}) > 1:
         return
     here = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if given.args is not None and (here := given.argument("n_gpu")) < 2:
+        return
     state: SeenState = "costs" if here > 1 else "noted"
     sees = f"nothing that forbids DataParallel; GPUs here: {here}"
     means = f"in each step, each further GPU gets a copy: {size(given.weights)}"
@@ -191,6 +227,10 @@ def _within_peft(model: Any) -> Any:
 
 def _columns(given: Given) -> Iterator[Seen]:
     """Read `Trainer._set_signature_columns_if_needed` and `_remove_unused_columns`."""
+    if given.argument("remove_unused_columns") is False:
+        means = "all columns are handed to forward"
+        yield Seen("works", "columns", "remove_unused_columns=False", means)
+        return
     taken = inspect.signature(_within_peft(given.outer).forward).parameters.values()
     names = [each.name for each in taken if str(each)[0] != "*"]
     if names:
@@ -200,6 +240,8 @@ def _columns(given: Given) -> Iterator[Seen]:
         return
     sees = f"forward names no argument ({', '.join(map(str, taken))})"
     means = "ValueError: no column of the dataset matches"
+    if labels := given.argument("label_names"):
+        means = f"all columns of the dataset but {', '.join(labels)} are dropped"
     fix = "name the arguments in forward, or set remove_unused_columns=False"
     yield Seen("fails", "columns", sees, means, fix=fix)
 
@@ -211,13 +253,28 @@ def _evaluation(given: Given) -> Iterator[Seen]:
     spans = ("start_positions", "end_positions")
     asking = spans if "QuestionAnswering" in kind.__name__ else ()
     labels = [name for name in taken if "label" in name or name in asking]
+    told = given.argument("label_names")
+    labels = labels if told is None else told
     if labels or ("return_loss" in taken and taken["return_loss"].default is True):
         yield Seen("works", "evaluation", f"labels: {', '.join(labels) or 'none'}")
         return
     sees = f"forward of {kind.__name__} names no labels"
-    means = "no eval_loss is measured; load_best_model_at_end by it raises KeyError"
+    sees = sees if told is None else "label_names=[]"
+    state, means = _without_loss(given)
     fix = 'name labels in forward, or set label_names=["labels"]'
-    yield Seen("costs", "evaluation", sees, means, fix=fix)
+    yield Seen(state, "evaluation", sees, means, fix=fix)
+
+
+def _without_loss(given: Given) -> tuple[SeenState, str]:
+    """Say what comes of an evaluation that measures no loss."""
+    means = "no eval_loss is measured"
+    if given.args is None:
+        return "costs", f"{means}; load_best_model_at_end by it raises KeyError"
+    if given.argument("eval_strategy") == "no":
+        return "noted", f"evaluate() is not called in training; in it {means}"
+    if best := given.argument("metric_for_best_model"):
+        return "fails", f"KeyError at the first evaluation: {means}, nor {best}"
+    return "costs", means
 
 
 def _accumulation(given: Given) -> Iterator[Seen]:
@@ -230,7 +287,9 @@ def _accumulation(given: Given) -> Iterator[Seen]:
         kinds = [e.kind for e in inspect.signature(model.forward).parameters.values()]
         accepts = inspect.Parameter.VAR_KEYWORD in kinds
     what, users = "accumulation", own(model) and not pretrained(model)
-    if not accepts:
+    if not accepts and _one_batch(given):
+        yield Seen("works", what, "gradient_accumulation_steps=1, one process")
+    elif not accepts:
         sees = f"forward of {type(model).__name__} takes no **kwargs"
         means = "the loss is a mean of micro-batches' means: short answers count more"
         fix = "let forward take **kwargs and hand them on to the model"
@@ -243,28 +302,65 @@ def _accumulation(given: Given) -> Iterator[Seen]:
         yield Seen("works", what, "num_items_in_batch is handed on")
 
 
+def _one_batch(given: Given) -> bool:
+    """Say whether each step is of one batch, whose mean nothing is averaged with."""
+    named = ("gradient_accumulation_steps", "world_size", "n_gpu")
+    return given.args is not None and all(given.argument(each) < 2 for each in named)
+
+
 def _methods(given: Given) -> Iterator[Seen]:
     """Read what is asked for by name."""
-    for name, means in METHODS.items():
-        if given.asked(name) is None:
-            yield Seen("noted", name, f"{given.kind} has no {name}", means)
+    for name, (argument, unset, fix) in NEEDED.items():
+        if _has(given, name):
+            continue
+        sees, means = f"{given.kind} has no {name}", f"{argument} raises AttributeError"
+        if given.args is None:
+            yield Seen("noted", name, sees, means, fix=fix)
+        elif (value := given.argument(argument, unset)) != unset:
+            means = f"AttributeError by {argument}={value!r}"
+            yield Seen("fails", name, sees, means, fix=fix)
+
+
+def _has(given: Given, name: str) -> bool:
+    if name == "get_input_embeddings":  # which is asked of what is within wrappers
+        return given.asked(name) is not None or hasattr(given.saving.inner, name)
+    options = sys.modules["transformers"].TrainingArguments
+    renamed = "activation_checkpointing_enable"  # asked for first since 5.23
+    if name == "gradient_checkpointing_enable" and hasattr(options, renamed[:-7]):
+        return given.asked(renamed) is not None or given.asked(name) is not None
+    return given.asked(name) is not None
+
+
+def _idle(given: Given) -> Iterator[Seen]:
+    """Read what becomes of a loss that depends on nothing that learns."""
+    if given.idle is None:
+        return
+    quiet = given.idle.inputs or given.argument("gradient_checkpointing", False)
+    means = "RuntimeError in the first backward: the loss does not require grad"
+    if quiet:  # the embedding's output requires grad, and so does the loss
+        means = "no weight changes, and no error says so"
+    yield Seen("fails", "training", given.idle.sees, means, fix=given.idle.fix)
 
 
 def _training(given: Given) -> Iterator[Seen]:
-    """Predict gradients and AdamW's moments, which have the parameters' dtype."""
+    """Predict gradients and the optimizer's state."""
     learns, (name, strange) = given.learns, given.strange
-    words = f"gradients {size(learns)}, AdamW's two moments {size(2 * learns)}"
-    yield Seen("noted", "training", "requires_grad alone", words, 3 * learns)
+    moments = given.moments
+    held = "not predicted" if moments.bytes is None else size(moments.bytes)
+    words = f"gradients {size(learns)}, {moments.name} {held}"
+    known = learns + (moments.bytes or 0)
+    yield Seen("noted", "training", "requires_grad alone", words, known)
     if strange:
         # a head that learns is small beside adapters; a base that does is not
         state: SeenState = "costs" if 2 * strange > learns else "noted"
-        means = f"with gradients and moments they take {size(3 * strange)} more"
+        more = strange + (moments.bytes or 0) * strange // learns
+        means = f"with gradients and {moments.name} they take {size(more)} more"
         sees = f"{size(strange)} of what learns is no adapter's, first {name}"
         fix = "requires_grad_(False) on the base, if the adapters alone are to learn"
-        yield Seen(state, "training", sees, means, 3 * strange, fix)
+        yield Seen(state, "training", sees, means, more, fix)
 
 
 READERS = (
-    *(_few_bits, _lost, _saved, _devices, _several_gpus, _columns, _evaluation),
-    *(_accumulation, _methods, _training),
+    *(_idle, _few_bits, _checkpoints, _devices, _several_gpus, _columns),
+    *(_evaluation, _accumulation, _methods, _training),
 )

@@ -8,6 +8,8 @@ import torch
 
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.modules.as_trainer import READ_IN, Given, seen_by_trainer
+from ftlab.laboratory.modules.idle import idle, learning_in
+from ftlab.laboratory.modules.moments import arguments_of, moments_of
 from ftlab.laboratory.modules.saved import saving_of
 from ftlab.laboratory.modules.storage import bytes_of
 from ftlab.laboratory.modules.tree import modules_of
@@ -18,8 +20,11 @@ from ftlab.records.model_anatomy import ModelAnatomy
 from ftlab.records.sizes import size
 
 
-def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
-    """Read all that is shown of a model; no value of a weight is read."""
+def model_anatomy(model: torch.nn.Module, trainer: Any = None) -> ModelAnatomy:
+    """Read all that is shown of a model; no value of a weight is read.
+
+    What a Trainer decides is told for the arguments of the one given.
+    """
     carried = list(carriers(model))
     left = readable(each=lambda: unquantised(model)).get("each", ())
     why = {e.path: e.skipped or f"asked for in {e.bits} bits" for e in left}
@@ -27,15 +32,20 @@ def model_anatomy(model: torch.nn.Module) -> ModelAnatomy:
     modules = modules_of(model, carried, why)
     few = (each.path for each in modules if each.quantised)
     loaded = _path_with(model, "hf_quantizer")
-    learning = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    learning = learning_in(model, carried)
+    args = arguments_of(trainer)
+    learns = sum(map(bytes_of, learning.values()))
     given = Given(
         model,
         saving_of(model, carried),
         next(few, None) if loaded is None else loaded,
         _path_with(model, "hf_device_map"),
         modules[0].bytes,
-        sum(map(bytes_of, learning.values())),
+        learns,
         _strange(learning, carried),
+        None if learning else idle(model, carried),
+        args,
+        moments_of(trainer, args, learns),
     )
     return ModelAnatomy(
         modules,
@@ -75,12 +85,13 @@ def _placed(
 
 def _sizes(given: Given) -> dict[str, int]:
     written = {"adapters": given.saving.adapters, "empty": 0, "sharded": 0}
-    return {
-        "weights": given.weights,
-        "gradients": given.learns,
-        "AdamW's two moments": 2 * given.learns,
-        "each checkpoint": written.get(given.saving.way, given.saving.whole),
-    }
+    sizes = {"weights": given.weights, "gradients": given.learns}
+    if given.moments.bytes is not None:
+        sizes[given.moments.name] = given.moments.bytes
+    if given.argument("save_strategy") != "no":
+        held = written.get(given.saving.way, given.saving.whole)
+        sizes["each checkpoint"] = held
+    return sizes
 
 
 def _remarks(model: torch.nn.Module) -> Iterator[str]:

@@ -4,6 +4,7 @@ Who calls whom: `derivatives` makes copies in float64, asks `_Tried` for both ma
 of derivatives by each input, and lets `why_they_differ` read their pattern.
 """
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ftlab.laboratory.derivative_reasons import Compared, why_they_differ
 from ftlab.records.derivative import Derivative, Derivatives
@@ -91,6 +93,7 @@ class _Tried:
             ]
         self._written: list[str] = []
         self._step, self._allowed = STEP, ALLOWED
+        self._lifts = False
 
     def remarks(self) -> tuple[str, ...]:
         """Run it twice; return what hinders every comparison."""
@@ -108,18 +111,34 @@ class _Tried:
         return tuple(dict.fromkeys(found))
 
     def _choose_step(self) -> None:
-        """See in how many bits it computes: which dtype has all of its values."""
+        """See in how many bits it computes, and take values in float64 where it can.
+
+        By its casts of float64 numbers, and, for kernels that cast within, by which
+        dtype has all of its values: of one that comes out of float32 a weight makes
+        values of float64 again.
+        """
         with torch.no_grad():
             for each in self.inputs:  # away from numbers that every dtype has
                 each.tensor.mul_(1 + 1e-4 / 3)
-            values = torch.cat([each.double().flatten() for each in self._values()])
+            with _Casts() as casts:
+                values = self._values()
+            few = {*casts.to, _bits_of(values)}
+            bits = next((each for each in FEW_BITS if each in few), None)
+            if bits is not None:
+                self._step, self._allowed = FEW_BITS[bits]
+            if casts.to and self._is_smooth_without_casts():
+                self._lifts, self._step = True, STEP
             for each in self.inputs:
                 each.tensor.div_(1 + 1e-4 / 3)
-        moving = values[values != values.round()]
-        for dtype, chosen in FEW_BITS.items():
-            if len(moving) and torch.equal(moving, moving.to(dtype).double()):
-                self._step, self._allowed = chosen
-                return
+
+    def _is_smooth_without_casts(self) -> bool:
+        """Say whether it also runs without its casts, and its values have all bits."""
+        try:
+            with _Casts(lift=True):
+                values = self._values()
+        except RuntimeError:  # something of few bits is left, which does not mix
+            return False
+        return _bits_of(values) is None
 
     def _values(self) -> Values:
         """Call it; inputs are no leaves, so that it may write to them."""
@@ -191,7 +210,9 @@ class _Tried:
                 again, double = by(weights), by(2 * weights)
                 if again is not None and not _is_close(again, found[0]):
                     odd = "writes"
-                elif double is not None and not _is_close(double, 2 * found[0]):
+                elif double is not None and not _is_close(
+                    double, 2 * found[0], self._allowed
+                ):
                     odd = "ignores"
         except RuntimeError as raised:
             return found, f"raises {type(raised).__name__}: {raised}"
@@ -219,8 +240,31 @@ class _Tried:
         return sides[0], sides[1]
 
     def _flat(self, rows: Sequence[int]) -> torch.Tensor:
-        values = torch.cat([e.detach().double().flatten() for e in self._values()])
-        return values[list(rows)]
+        with _Casts(lift=True) if self._lifts else contextlib.nullcontext():
+            values = self._values()
+        return torch.cat([e.detach().double().flatten() for e in values])[list(rows)]
+
+
+class _Casts(TorchDispatchMode):
+    """Notes dtypes of few bits that float64 is cast to, or makes float64 of all."""
+
+    def __init__(self, *, lift: bool = False) -> None:
+        super().__init__()
+        self.to: set[torch.dtype] = set()
+        self._lift = lift
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operation, a cast in float64 where it is to be lifted."""
+        named = dict(kwargs or {})
+        if func is torch.ops.aten._to_copy.default:
+            wanted = named.get("dtype")
+            if wanted in FEW_BITS and args[0].dtype == torch.float64:
+                self.to.add(wanted)
+            if wanted in FEW_BITS and self._lift:
+                named["dtype"] = torch.float64
+        return func(*args, **named)
 
 
 def _is_float(value: Any) -> bool:
@@ -253,5 +297,14 @@ def _place(row: int, values: Values) -> tuple[int, ...]:
     return own if len(values) == 1 else (which, *own)
 
 
-def _is_close(one: torch.Tensor, two: torch.Tensor) -> bool:
-    return torch.allclose(one, two, rtol=1e-6, atol=1e-9, equal_nan=True)
+def _is_close(one: torch.Tensor, two: torch.Tensor, allowed: float = ALLOWED) -> bool:
+    part = allowed / 10  # numbers of float16 near 0 are not twice as large to the bit
+    return torch.allclose(one, two, rtol=part, atol=1e-3 * part, equal_nan=True)
+
+
+def _bits_of(values: Values) -> torch.dtype | None:
+    """Return the dtype of few bits that has all values."""
+    flat = torch.cat([each.double().flatten() for each in values])
+    moving = flat[flat != flat.round()]
+    has_all = (e for e in FEW_BITS if torch.equal(moving, moving.to(e).double()))
+    return next(has_all, None) if len(moving) else None

@@ -5,6 +5,10 @@ import math
 import pytest
 import torch
 from torch.nn import functional
+from transformers.models.llama import modeling_llama
+from transformers.models.mistral import modeling_mistral
+from transformers.models.qwen2 import modeling_qwen2
+from transformers.models.t5 import modeling_t5
 
 import ftlab
 from ftlab.records.errors import BadValueError
@@ -244,6 +248,39 @@ def test_values_of_few_bits_are_compared_coarsely():
         op(lambda x: x.float().sin().double(), lambda g, x: -g * x.cos()), X
     )
     assert wrong.summary.each[0].reason == "the sign is wrong"
+
+
+def in_bfloat16(x):
+    low = x.bfloat16()
+    return (low * torch.rsqrt(low.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+CASTING = {
+    "llama": modeling_llama.LlamaRMSNorm(8),
+    "mistral": modeling_mistral.MistralRMSNorm(8),
+    "qwen2": modeling_qwen2.Qwen2RMSNorm(8),
+    "t5": modeling_t5.T5LayerNorm(8),
+    "softmax in bfloat16": lambda x: x.bfloat16().softmax(-1).to(x.dtype),
+    "sine in bfloat16": lambda x: x.bfloat16().sin().to(x.dtype) * 1.3,
+    "norm in bfloat16": in_bfloat16,
+    "softmax in float16": lambda x: x.half().softmax(-1).to(x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", CASTING)
+def test_a_cast_within_is_no_wrong_backward(name):
+    function = CASTING[name]
+    for seed in range(20):
+        found = ftlab.gradcheck(function, random(2, 8, seed=seed))
+        assert found.ok, (seed, found)
+
+
+def test_a_wrong_backward_beside_a_cast_is_found():
+    def forward(x):
+        return x.bfloat16().sin().to(x.dtype) * 1.3
+
+    found = ftlab.gradcheck(op(forward, lambda g, x: -1.3 * g * x.cos()), X)
+    assert found.summary.each[0].reason == "the sign is wrong"
 
 
 @pytest.mark.parametrize(

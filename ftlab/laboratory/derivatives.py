@@ -5,18 +5,19 @@ of derivatives by each input, and lets `why_they_differ` read their pattern.
 """
 
 import contextlib
-import copy
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ftlab.laboratory.derivative_reasons import Compared, why_they_differ
+from ftlab.laboratory.in_float64 import Casts, in_float64
 from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.records.errors import BadValueError
 
 STEP, ALLOWED = 1e-6, 1e-5
 """Distance at which values are taken, as `torch.autograd.gradcheck` has it, and what
@@ -33,6 +34,8 @@ MOST = 64
 """Elements of an input, and of the outputs, that are tried; all where fewer are."""
 
 SEED = 0
+
+_OF_DTYPES = re.compile(r"dtype|scalar type|\b(Double|double)\b")
 
 Values = list[torch.Tensor]
 
@@ -71,9 +74,7 @@ class _Tried:
     def __init__(
         self, function: Any, inputs: Sequence[Any], named: Mapping[str, Any]
     ) -> None:
-        self._function = function
-        if isinstance(function, torch.nn.Module):
-            self._function = copy.deepcopy(function).double()
+        self._function = in_float64(function)
         leaves, self._spec = pytree.tree_flatten((tuple(inputs), dict(named)))
         paths = pytree.tree_flatten_with_path((tuple(inputs), dict(named)))[0]
         names = [_name(path) for path, _ in paths]
@@ -99,16 +100,41 @@ class _Tried:
         """Run it twice; return what hinders every comparison."""
         if not self.inputs:
             return ("it has no floating-point input and no parameter",)
-        first, second = self._values(), self._values()
+        first, second = self._called(), self._values()
         if not first:
             return ("it returns no floating-point tensor",)
-        found = [f"forward writes to its input {each}" for each in self._written]
-        if not all(torch.equal(a, b) for a, b in zip(first, second, strict=True)):
+        written = (each.removeprefix("input ") for each in self._written)
+        found = [f"forward writes to its input {each}" for each in written]
+        pairs = list(zip(first, second, strict=True))
+        if not all(torch.allclose(a, b, 0.0, 0.0, equal_nan=True) for a, b in pairs):
             found.append("two calls with the same inputs give different values")
+        elif any(bool(each.isnan().any()) for each in first):
+            found.append("its values are NaN for these inputs; pass others")
         if not any(each.requires_grad for each in first):
             found.append("no output has a graph: it detaches, or runs under no_grad")
         self._choose_step()
         return tuple(dict.fromkeys(found))
+
+    def _called(self) -> Values:
+        """Call it for the first time.
+
+        Raises
+        ------
+        BadValueError
+            It mixes float64 with something of its own.
+        """
+        try:
+            return self._values()
+        except RuntimeError as error:
+            said = str(error).splitlines()[0][:160]
+            if not _OF_DTYPES.search(said):
+                raise
+            msg = (
+                f"the function cannot be called in float64 ({said}): it uses a module "
+                "or tensor of another dtype that it does not name itself; pass the "
+                "module itself, and tensors as inputs: gradcheck(module, x)."
+            )
+            raise BadValueError(msg) from error
 
     def _choose_step(self) -> None:
         """See in how many bits it computes, and take values in float64 where it can.
@@ -120,7 +146,7 @@ class _Tried:
         with torch.no_grad():
             for each in self.inputs:  # away from numbers that every dtype has
                 each.tensor.mul_(1 + 1e-4 / 3)
-            with _Casts() as casts:
+            with Casts() as casts:
                 values = self._values()
             few = {*casts.to, _bits_of(values)}
             bits = next((each for each in FEW_BITS if each in few), None)
@@ -134,7 +160,7 @@ class _Tried:
     def _is_smooth_without_casts(self) -> bool:
         """Say whether it also runs without its casts, and its values have all bits."""
         try:
-            with _Casts(lift=True):
+            with Casts(lift=True):
                 values = self._values()
         except RuntimeError:  # something of few bits is left, which does not mix
             return False
@@ -240,31 +266,9 @@ class _Tried:
         return sides[0], sides[1]
 
     def _flat(self, rows: Sequence[int]) -> torch.Tensor:
-        with _Casts(lift=True) if self._lifts else contextlib.nullcontext():
+        with Casts(lift=True) if self._lifts else contextlib.nullcontext():
             values = self._values()
         return torch.cat([e.detach().double().flatten() for e in values])[list(rows)]
-
-
-class _Casts(TorchDispatchMode):
-    """Notes dtypes of few bits that float64 is cast to, or makes float64 of all."""
-
-    def __init__(self, *, lift: bool = False) -> None:
-        super().__init__()
-        self.to: set[torch.dtype] = set()
-        self._lift = lift
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Run an operation, a cast in float64 where it is to be lifted."""
-        named = dict(kwargs or {})
-        if func is torch.ops.aten._to_copy.default:
-            wanted = named.get("dtype")
-            if wanted in FEW_BITS and args[0].dtype == torch.float64:
-                self.to.add(wanted)
-            if wanted in FEW_BITS and self._lift:
-                named["dtype"] = torch.float64
-        return func(*args, **named)
 
 
 def _is_float(value: Any) -> bool:

@@ -286,7 +286,8 @@ def test_a_wrong_backward_beside_a_cast_is_found():
 @pytest.mark.parametrize(
     ("function", "inputs", "says"),
     [
-        (lambda x: x.add_(1) * 2, (X,), "forward writes to its input input 0"),
+        (lambda x: x.add_(1) * 2, (X,), "forward writes to its input 0"),
+        (torch.log, (torch.tensor([-1.0]),), "its values are NaN for these inputs"),
         (lambda x: x.detach() * 2, (X,), "no output has a graph"),
         (lambda x: x.argmax(-1), (X,), "returns no floating-point tensor"),
         (lambda x: x * 2, (torch.tensor([1, 2]),), "no floating-point input"),
@@ -306,6 +307,29 @@ def test_nothing_of_the_users_changes():
     assert module.weight.grad is None
     assert torch.equal(x, X)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+GLOBAL = torch.nn.Linear(4, 4)
+
+
+def test_modules_that_a_function_uses_are_copied_too():
+    linear, weight = torch.nn.Linear(4, 4), torch.nn.Parameter(torch.ones(4))
+    for function in (
+        lambda x: linear(x),
+        lambda x: GLOBAL(x) * weight,
+        linear.forward,
+        lambda x, *, scale=2.0: linear(x) * scale,
+    ):
+        found = ftlab.gradcheck(function, X)
+        assert found.ok, found
+    assert linear.weight.dtype == GLOBAL.weight.dtype == weight.dtype == torch.float32
+    assert linear.weight.grad is weight.grad is GLOBAL.weight.grad is None
+
+
+def test_dtypes_that_mix_are_refused_with_what_to_pass():
+    held = [torch.nn.Linear(4, 4)]
+    with pytest.raises(BadValueError, match=r"in float64 \(.*pass the module itself"):
+        ftlab.gradcheck(lambda x: held[0](x), X)
 
 
 def test_what_cannot_be_called_is_refused():

@@ -135,7 +135,7 @@ class _Prescribed:
     """What classes begin with: each kind of parameter is drawn once."""
 
     def __init__(self, model: torch.nn.Module, pairs: Counterparts) -> None:
-        self._pairs = pairs
+        self._model, self._pairs = model, pairs
         self._known: dict[Any, Values | None] = {}
         self._owners = {
             id(parameter): (path, module, name)
@@ -151,7 +151,9 @@ class _Prescribed:
         above, _, last = path.rpartition(".")
         pair, parent = self._pairs.get(path), self._pairs.get(above)
         kinds = type(leaf), type(parent.module) if parent else None
-        key = (*kinds, last, name, tuple(named.parameter.shape))
+        held = vars(pair.module) if pair else {}
+        layer = held.get("layer_id", held.get("layer_idx"))  # RWKV's draws follow it
+        key = (*kinds, last, name, layer, tuple(named.parameter.shape))
         if key not in self._known:
             drawn = None
             if pair is not None:
@@ -159,10 +161,19 @@ class _Prescribed:
                 whole = parent is not None and _size(parent.module) <= MOST
                 owner = parent.module if whole and parent else pair.module
                 drawn = self._of_library(path, owner, last if whole else "", name)
-            elif self._pairs.foreign and hasattr(leaf, "reset_parameters"):
+            elif self._pairs.foreign and self._draws_alone(path, leaf):
                 drawn = _of_torch(leaf, name)
             self._known[key] = drawn
         return self._known[key]
+
+    def _draws_alone(self, path: str, leaf: Any) -> bool:
+        """Say whether no module above draws it otherwise, as torch's attention does."""
+        steps = path.split(".")
+        above = (".".join(steps[:at]) for at in range(len(steps) if path else 0))
+        drawing = ("reset_parameters", "_reset_parameters")
+        modules = [self._model.get_submodule(each) for each in above]
+        otherwise = any(hasattr(each, name) for each in modules for name in drawing)
+        return hasattr(leaf, "reset_parameters") and not otherwise
 
     def _of_library(self, path: str, owner: Any, last: str, name: str) -> Any:
         """Draw as the library does, a module with what its parent does to it."""

@@ -146,7 +146,7 @@ class Within:
         )
         self._hearing.hearing = False
         try:
-            found = list(check.check(site))
+            found: list[Any] = list(check.check(site))
             other = [each for each in found if not isinstance(each, PartFault)]
             if other:
                 msg = f"it yields {other[0]!r}, no fault; yield site.fault(said, fix)"

@@ -495,6 +495,29 @@ def test_a_class_of_ones_own_that_differs_on_purpose_is_a_note_on_all_places():
     assert "SquaredReLU differs from transformers' LlamaMLP" in fault.said
 
 
+ADDED = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
+
+
+def zeroed(names):
+    model = stirred()
+    for name in names:
+        model.model.layers[1].get_parameter(name).data.zero_()
+    return ftlab.activations(model, batch())
+
+
+def test_a_block_that_begins_as_nothing_is_a_note():
+    (fault,) = (found := zeroed(ADDED)).faults
+    assert (fault.severity, len(fault.places), found.ok) == ("info", 2, True)
+    assert "the block adds nothing until it is trained" in fault.said
+
+
+@pytest.mark.parametrize(
+    "names", [ADDED[:1], ADDED[1:], (*ADDED, "mlp.up_proj.weight")]
+)
+def test_a_part_or_more_than_the_ends_of_a_block_at_0_is_a_fault(names):
+    assert not zeroed(names).ok
+
+
 def test_a_check_of_ones_own_is_run_and_taken_out_again():
     def unit_size(site):
         if not site.close(site.output, site.input):

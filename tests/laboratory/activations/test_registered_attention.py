@@ -9,11 +9,12 @@ from transformers.masking_utils import sdpa_mask
 import ftlab
 from tests.laboratory.activations.families import family, padded_batch
 
-HEALTHY = {"scale": None, "interleaved": True, "causal": True}
+HEALTHY = {"scale": None, "interleaved": True, "causal": True, "keys": False}
 FAULTS = {
     "scores that are not scaled": {"scale": 1.0},
     "heads of keys and values in the order of repeat": {"interleaved": False},
     "tokens see later ones": {"causal": False},
+    "attention that sums keys, not values": {"keys": True},
 }
 
 
@@ -22,13 +23,14 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-def attention(scale, interleaved, causal):
+def attention(scale, interleaved, causal, keys):
     def attend(module, query, key, value, mask, **given):
         times = module.num_key_value_groups
         key, value = (
             e.repeat_interleave(times, 1) if interleaved else e.repeat(1, times, 1, 1)
             for e in (key, value)
         )
+        value = key if keys else value
         out = scaled_dot_product_attention(
             query,
             key,

@@ -4,8 +4,9 @@ Who calls whom: `derivatives` makes copies in float64, asks `_Tried` for both ma
 of derivatives by each input, and lets `why_they_differ` read their pattern.
 """
 
-import copy
+import contextlib
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ftlab.laboratory.derivative_reasons import Compared, why_they_differ
+from ftlab.laboratory.in_float64 import Casts, in_float64
 from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.records.errors import BadValueError
 
 STEP, ALLOWED = 1e-6, 1e-5
 """Distance at which values are taken, as `torch.autograd.gradcheck` has it, and what
@@ -31,6 +34,8 @@ MOST = 64
 """Elements of an input, and of the outputs, that are tried; all where fewer are."""
 
 SEED = 0
+
+_OF_DTYPES = re.compile(r"dtype|scalar type|\b(Double|double)\b")
 
 Values = list[torch.Tensor]
 
@@ -69,9 +74,7 @@ class _Tried:
     def __init__(
         self, function: Any, inputs: Sequence[Any], named: Mapping[str, Any]
     ) -> None:
-        self._function = function
-        if isinstance(function, torch.nn.Module):
-            self._function = copy.deepcopy(function).double()
+        self._function = in_float64(function)
         leaves, self._spec = pytree.tree_flatten((tuple(inputs), dict(named)))
         paths = pytree.tree_flatten_with_path((tuple(inputs), dict(named)))[0]
         names = [_name(path) for path, _ in paths]
@@ -91,35 +94,77 @@ class _Tried:
             ]
         self._written: list[str] = []
         self._step, self._allowed = STEP, ALLOWED
+        self._lifts = False
 
     def remarks(self) -> tuple[str, ...]:
         """Run it twice; return what hinders every comparison."""
         if not self.inputs:
             return ("it has no floating-point input and no parameter",)
-        first, second = self._values(), self._values()
+        first, second = self._called(), self._values()
         if not first:
             return ("it returns no floating-point tensor",)
-        found = [f"forward writes to its input {each}" for each in self._written]
-        if not all(torch.equal(a, b) for a, b in zip(first, second, strict=True)):
+        written = (each.removeprefix("input ") for each in self._written)
+        found = [f"forward writes to its input {each}" for each in written]
+        pairs = list(zip(first, second, strict=True))
+        if not all(torch.allclose(a, b, 0.0, 0.0, equal_nan=True) for a, b in pairs):
             found.append("two calls with the same inputs give different values")
+        elif any(bool(each.isnan().any()) for each in first):
+            found.append("its values are NaN for these inputs; pass others")
         if not any(each.requires_grad for each in first):
             found.append("no output has a graph: it detaches, or runs under no_grad")
         self._choose_step()
         return tuple(dict.fromkeys(found))
 
+    def _called(self) -> Values:
+        """Call it for the first time.
+
+        Raises
+        ------
+        BadValueError
+            It mixes float64 with something of its own.
+        """
+        try:
+            return self._values()
+        except RuntimeError as error:
+            said = str(error).splitlines()[0][:160]
+            if not _OF_DTYPES.search(said):
+                raise
+            msg = (
+                f"the function cannot be called in float64 ({said}): it uses a module "
+                "or tensor of another dtype that it does not name itself; pass the "
+                "module itself, and tensors as inputs: gradcheck(module, x)."
+            )
+            raise BadValueError(msg) from error
+
     def _choose_step(self) -> None:
-        """See in how many bits it computes: which dtype has all of its values."""
+        """See in how many bits it computes, and take values in float64 where it can.
+
+        By its casts of float64 numbers, and, for kernels that cast within, by which
+        dtype has all of its values: of one that comes out of float32 a weight makes
+        values of float64 again.
+        """
         with torch.no_grad():
             for each in self.inputs:  # away from numbers that every dtype has
                 each.tensor.mul_(1 + 1e-4 / 3)
-            values = torch.cat([each.double().flatten() for each in self._values()])
+            with Casts() as casts:
+                values = self._values()
+            few = {*casts.to, _bits_of(values)}
+            bits = next((each for each in FEW_BITS if each in few), None)
+            if bits is not None:
+                self._step, self._allowed = FEW_BITS[bits]
+            if casts.to and self._is_smooth_without_casts():
+                self._lifts, self._step = True, STEP
             for each in self.inputs:
                 each.tensor.div_(1 + 1e-4 / 3)
-        moving = values[values != values.round()]
-        for dtype, chosen in FEW_BITS.items():
-            if len(moving) and torch.equal(moving, moving.to(dtype).double()):
-                self._step, self._allowed = chosen
-                return
+
+    def _is_smooth_without_casts(self) -> bool:
+        """Say whether it also runs without its casts, and its values have all bits."""
+        try:
+            with Casts(lift=True):
+                values = self._values()
+        except RuntimeError:  # something of few bits is left, which does not mix
+            return False
+        return _bits_of(values) is None
 
     def _values(self) -> Values:
         """Call it; inputs are no leaves, so that it may write to them."""
@@ -191,7 +236,9 @@ class _Tried:
                 again, double = by(weights), by(2 * weights)
                 if again is not None and not _is_close(again, found[0]):
                     odd = "writes"
-                elif double is not None and not _is_close(double, 2 * found[0]):
+                elif double is not None and not _is_close(
+                    double, 2 * found[0], self._allowed
+                ):
                     odd = "ignores"
         except RuntimeError as raised:
             return found, f"raises {type(raised).__name__}: {raised}"
@@ -219,8 +266,9 @@ class _Tried:
         return sides[0], sides[1]
 
     def _flat(self, rows: Sequence[int]) -> torch.Tensor:
-        values = torch.cat([e.detach().double().flatten() for e in self._values()])
-        return values[list(rows)]
+        with Casts(lift=True) if self._lifts else contextlib.nullcontext():
+            values = self._values()
+        return torch.cat([e.detach().double().flatten() for e in values])[list(rows)]
 
 
 def _is_float(value: Any) -> bool:
@@ -253,5 +301,14 @@ def _place(row: int, values: Values) -> tuple[int, ...]:
     return own if len(values) == 1 else (which, *own)
 
 
-def _is_close(one: torch.Tensor, two: torch.Tensor) -> bool:
-    return torch.allclose(one, two, rtol=1e-6, atol=1e-9, equal_nan=True)
+def _is_close(one: torch.Tensor, two: torch.Tensor, allowed: float = ALLOWED) -> bool:
+    part = allowed / 10  # numbers of float16 near 0 are not twice as large to the bit
+    return torch.allclose(one, two, rtol=part, atol=1e-3 * part, equal_nan=True)
+
+
+def _bits_of(values: Values) -> torch.dtype | None:
+    """Return the dtype of few bits that has all values."""
+    flat = torch.cat([each.double().flatten() for each in values])
+    moving = flat[flat != flat.round()]
+    has_all = (e for e in FEW_BITS if torch.equal(moving, moving.to(e).double()))
+    return next(has_all, None) if len(moving) else None

@@ -63,7 +63,7 @@ class Activations:
         self, model: Any, batch: Any, *, fresh: bool = False
     ) -> ActivationView:
         """Look at a model; see the class."""
-        chosen = model_of(model, "model")
+        chosen = model_of(model, "model", "activations(model, batch)")
         held = next((n for n, p in chosen.named_parameters() if p.is_meta), None)
         if held is not None:
             msg = (

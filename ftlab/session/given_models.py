@@ -40,8 +40,12 @@ def side_of(given: Any, name: str, batch: Mapping[str, Any]) -> Side:
     return Side(model, given_there, lambda: given(dict(given_there)))
 
 
-def model_of(given: Any, name: str) -> torch.nn.Module:
+def model_of(
+    given: Any, name: str, call: str = "diff(model, other, batch)"
+) -> torch.nn.Module:
     """Return a model, that of a trainer, or the one that a folder holds.
+
+    ``call`` is how it is passed.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def model_of(given: Any, name: str) -> torch.nn.Module:
         raise BadValueError(msg)
     msg = (
         f"{name} is {an(type(given).__name__)}; it must be a torch.nn.Module, or a "
-        "trainer that has one: diff(model, other, batch)."
+        f"trainer that has one: {call}."
     )
     raise BadValueError(msg)
 

@@ -11,11 +11,14 @@ from ftlab.views.layers.derivatives import DerivativesView
 def gradcheck(function: Any, inputs: Any) -> DerivativesView:
     """Compare what backward says with what the values say, and tell why they differ.
 
-    Inputs and parameters are copied to float64, and each call has the same random
-    numbers; nothing of yours changes. The derivative by each input and parameter is
-    taken by backward, and from values at a small distance on both sides. Of large
-    tensors 64 elements are tried. Inputs that are no floating-point tensors are passed
-    as they are.
+    Inputs, parameters, and the modules and tensors that a function names or closes over
+    are copied to float64, and each call has the same random numbers; nothing of yours
+    changes. Where the function itself casts to fewer bits, values are taken without
+    these casts, and backward may differ by what the dtype allows.
+
+    The derivative by each input and parameter is taken by backward, and from values at
+    a small distance on both sides. Of large tensors 64 elements are tried. Inputs that
+    are no floating-point tensors are passed as they are.
 
     Parameters
     ----------
@@ -35,7 +38,7 @@ def gradcheck(function: Any, inputs: Any) -> DerivativesView:
     Raises
     ------
     BadValueError
-        It cannot be called.
+        It cannot be called, or not in float64.
 
     Examples
     --------

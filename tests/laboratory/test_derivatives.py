@@ -5,6 +5,10 @@ import math
 import pytest
 import torch
 from torch.nn import functional
+from transformers.models.llama import modeling_llama
+from transformers.models.mistral import modeling_mistral
+from transformers.models.qwen2 import modeling_qwen2
+from transformers.models.t5 import modeling_t5
 
 import ftlab
 from ftlab.records.errors import BadValueError
@@ -246,10 +250,44 @@ def test_values_of_few_bits_are_compared_coarsely():
     assert wrong.summary.each[0].reason == "the sign is wrong"
 
 
+def in_bfloat16(x):
+    low = x.bfloat16()
+    return (low * torch.rsqrt(low.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+CASTING = {
+    "llama": modeling_llama.LlamaRMSNorm(8),
+    "mistral": modeling_mistral.MistralRMSNorm(8),
+    "qwen2": modeling_qwen2.Qwen2RMSNorm(8),
+    "t5": modeling_t5.T5LayerNorm(8),
+    "softmax in bfloat16": lambda x: x.bfloat16().softmax(-1).to(x.dtype),
+    "sine in bfloat16": lambda x: x.bfloat16().sin().to(x.dtype) * 1.3,
+    "norm in bfloat16": in_bfloat16,
+    "softmax in float16": lambda x: x.half().softmax(-1).to(x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", CASTING)
+def test_a_cast_within_is_no_wrong_backward(name):
+    function = CASTING[name]
+    for seed in range(20):
+        found = ftlab.gradcheck(function, random(2, 8, seed=seed))
+        assert found.ok, (seed, found)
+
+
+def test_a_wrong_backward_beside_a_cast_is_found():
+    def forward(x):
+        return x.bfloat16().sin().to(x.dtype) * 1.3
+
+    found = ftlab.gradcheck(op(forward, lambda g, x: -1.3 * g * x.cos()), X)
+    assert found.summary.each[0].reason == "the sign is wrong"
+
+
 @pytest.mark.parametrize(
     ("function", "inputs", "says"),
     [
-        (lambda x: x.add_(1) * 2, (X,), "forward writes to its input input 0"),
+        (lambda x: x.add_(1) * 2, (X,), "forward writes to its input 0"),
+        (torch.log, (torch.tensor([-1.0]),), "its values are NaN for these inputs"),
         (lambda x: x.detach() * 2, (X,), "no output has a graph"),
         (lambda x: x.argmax(-1), (X,), "returns no floating-point tensor"),
         (lambda x: x * 2, (torch.tensor([1, 2]),), "no floating-point input"),
@@ -269,6 +307,29 @@ def test_nothing_of_the_users_changes():
     assert module.weight.grad is None
     assert torch.equal(x, X)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+GLOBAL = torch.nn.Linear(4, 4)
+
+
+def test_modules_that_a_function_uses_are_copied_too():
+    linear, weight = torch.nn.Linear(4, 4), torch.nn.Parameter(torch.ones(4))
+    for function in (
+        lambda x: linear(x),
+        lambda x: GLOBAL(x) * weight,
+        linear.forward,
+        lambda x, *, scale=2.0: linear(x) * scale,
+    ):
+        found = ftlab.gradcheck(function, X)
+        assert found.ok, found
+    assert linear.weight.dtype == GLOBAL.weight.dtype == weight.dtype == torch.float32
+    assert linear.weight.grad is weight.grad is GLOBAL.weight.grad is None
+
+
+def test_dtypes_that_mix_are_refused_with_what_to_pass():
+    held = [torch.nn.Linear(4, 4)]
+    with pytest.raises(BadValueError, match=r"in float64 \(.*pass the module itself"):
+        ftlab.gradcheck(lambda x: held[0](x), X)
 
 
 def test_what_cannot_be_called_is_refused():

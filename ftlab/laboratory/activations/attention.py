@@ -70,6 +70,11 @@ def _mistakes(site: Site) -> Iterator[Mistake]:
         "Each key head serves neighbouring query heads: repeat_interleave(n, dim=1).",
         interleaved=False,
     )
+    yield attending(
+        "attention that sums keys, not values",
+        "Multiply the weights by the values.",
+        keys_as_values=True,
+    )
     yield attending("softmax over the queries, not the keys", "softmax(-1).", over=-2)
     fix = "x * cos + rotate_half(x) * sin, queries and keys at the same positions."
     for said, turns in _ROTATIONS.items():
@@ -88,6 +93,7 @@ def _attend(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend as eager attention does, with one knob that may be set wrong."""
     times = query.shape[1] // key.shape[1]
+    value = key if given.get("keys_as_values") else value
     if given.get("interleaved", True):
         key, value = (e.repeat_interleave(times, 1) for e in (key, value))
     else:

@@ -151,11 +151,12 @@ class Site:
             said = f"{label}: it returns {factor:.4g} times what that does"
             yield self.fault(said, "Multiply by the scale of the configuration.")
             return
+        # no number, so that one cause is one fault over all places
         yield self.fault(
-            f"{label}: with the same weights their outputs are {apart:.1g} apart, "
-            "over their size, and no known mistake explains it",
+            f"{label}: with the same weights their outputs differ, and no known "
+            "mistake explains it",
             "Right where it is meant; else compare the two forwards line by line.",
-            "warning",
+            "warning" if self.of_library else "info",
         )
 
     def _tokens(self, value: Any) -> torch.Tensor:
@@ -201,7 +202,7 @@ def register(of: Any, name: str = "", *, own: bool = True) -> Callable[[C], C]:
     Raises
     ------
     BadValueError
-        ``of`` is nothing that modules can be told by.
+        ``of`` is nothing that modules can be told by, or no regular expression.
     """
     if not isinstance(of, str) and not callable(of):
         msg = (
@@ -209,6 +210,15 @@ def register(of: Any, name: str = "", *, own: bool = True) -> Callable[[C], C]:
             "what a function says of a site: register(MyNorm)."
         )
         raise BadValueError(msg)
+    if isinstance(of, str):
+        try:
+            re.compile(of)
+        except re.error as error:
+            msg = (
+                f"of={of!r} is no regular expression ({error}); of names it is matched "
+                'with the whole: register(r".*Norm").'
+            )
+            raise BadValueError(msg) from error
 
     def put(check: C) -> C:
         label = name or getattr(check, "__name__", "check").replace("_", " ")

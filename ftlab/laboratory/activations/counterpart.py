@@ -49,18 +49,23 @@ class Counterpart:
     ) -> Any:
         """Call the library's forward, with other functions or modules by name."""
         tensors = (e for e in (*args, *kwargs.values()) if isinstance(e, torch.Tensor))
-        clone = self._clone(next(tensors, torch.empty(0)).device)
+        first = next(tensors, torch.empty(0))
+        clone = self._clone(first.device)
         clone._modules.update(inner or {})  # noqa: SLF001
         forward: Any = type(clone).forward
+        attends = self.attends_by_own()
+        # eager is what it falls back to where no other attention is asked for
+        if (helpers or attends) and "config" in vars(clone):
+            config: Any = copy.copy(self.mine.config)
+            config._attn_implementation = "eager"  # noqa: SLF001
+            vars(clone)["config"] = config
+        if attends and not helpers:
+            mask = kwargs.get("attention_mask")
+            kwargs = {**kwargs, "attention_mask": _added(mask, clone, first)}
         if helpers:
             bare = inspect.unwrap(forward)
             space = {**bare.__globals__, **helpers}
-            # a copy that sees other helpers, so that nothing of the library is patched;
-            # eager is what it falls back to where no other attention is asked for
-            if "config" in vars(clone):
-                config: Any = copy.copy(self.mine.config)
-                config._attn_implementation = "eager"  # noqa: SLF001
-                vars(clone)["config"] = config
+            # a copy that sees other helpers, so that nothing of the library is patched
             forward = types.FunctionType(
                 bare.__code__, space, "", bare.__defaults__, bare.__closure__
             )
@@ -93,6 +98,21 @@ class Counterpart:
             for name, value in vars(self.module)[table].items()
         )
 
+    def attends_by_own(self) -> bool:
+        """Say whether it attends by a function that the user has registered.
+
+        Where the library's module looks it up, under the name that the config has.
+        """
+        forward: Any = inspect.unwrap(type(self.module).forward)
+        known = forward.__globals__.get("ALL_ATTENTION_FUNCTIONS", {})
+        if "ALL_ATTENTION_FUNCTIONS" not in forward.__code__.co_names:
+            return False
+        config = getattr(self.mine, "config", None)
+        function = known.get(getattr(config, "_attn_implementation", None), None)
+        function = getattr(function, "func", function)  # a kernel's is a partial
+        package = str(getattr(function, "__module__", "")).partition(".")[0]
+        return callable(function) and package not in ("transformers", "torch")
+
     def may_differ(self) -> bool:
         """Say whether it may compute something else than the library's."""
         mine, theirs = type(self.mine), type(self.module)
@@ -107,6 +127,7 @@ class Counterpart:
             or ("forward" in vars(self.mine) and not _AROUND & vars(self.mine).keys())
             or self.settings
             or _other_buffers(self.mine, self.module)
+            or self.attends_by_own()
             or has_patches(theirs)
         )
 
@@ -174,6 +195,21 @@ def library_class(kind: type) -> Any:
     """Return the class of a model of transformers that a class is, or derives from."""
     found = (e for e in kind.__mro__ if e.__module__.startswith(_LIBRARY))
     return next(found, None)
+
+
+def _added(mask: Any, module: Any, states: torch.Tensor) -> Any:
+    """Return a mask as eager attention adds it to scores.
+
+    An implementation of the user's is given none, or one of truth values, where it has
+    registered no function for masks or that of SDPA.
+    """
+    if mask is None and getattr(module, "is_causal", False):
+        length = states.shape[-2]
+        mask = states.new_ones(1, 1, length, length, dtype=torch.bool).tril()
+    if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
+        least = torch.finfo(states.dtype).min
+        return torch.zeros_like(mask, dtype=states.dtype).masked_fill(~mask, least)
+    return mask
 
 
 def _is_meta(value: Any) -> bool:

@@ -7,14 +7,18 @@ random and has another size than its class gives it.
 
 import copy
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ftlab.laboratory.activations.counterpart import Counterparts
+from ftlab.laboratory.activations.depth import blocks_in
 from ftlab.laboratory.activations.drawn import Values, is_drawn, values_of
-from ftlab.probes.naming import NamedParameter, named_parameters, roles_of
+from ftlab.probes.naming import NamedParameter, clean_name, named_parameters, roles_of
 from ftlab.records.activation import ParameterStart, PartFault, PartSeverity
+from ftlab.records.places import place_of
 
 MOST = 2**26
 """Elements of a module that is drawn afresh at most: 256 MiB."""
@@ -34,6 +38,14 @@ a billion by chance. Of n normal values the former's is s / sqrt(2 n)."""
 FEW = 32
 """Values below which their spread says nothing."""
 
+_EMPTY = PartFault(
+    "initialisation",
+    (),
+    "all of it is 0, as each projection that ends a part of its block: the block adds "
+    "nothing until it is trained",
+    "Right for blocks that are added to a trained model, as LLaMA Pro does.",
+    "info",
+)
 _DRAW = "Draw it as its class does: model._init_weights(module), reset_parameters()."
 
 
@@ -61,8 +73,32 @@ def starts(
         strict = fresh and ".base_layer." not in named.name
         told = _judged(named, values, wanted, drawn=drawn, fresh=strict)
         faults += [told] if told else []
+    passed = _of_empty_blocks(model, rows)
+    faults = [
+        replace(_EMPTY, places=e.places) if e.places[0] in passed else e for e in faults
+    ]
     said = f"initialisation of {len(packed)} parameters in few bits, such as "
     return rows, faults, [said + packed[0]] if packed else []
+
+
+def _of_empty_blocks(
+    model: torch.nn.Module, rows: Iterable[ParameterStart]
+) -> set[str]:
+    """Return weights by which whole blocks begin as nothing, on purpose.
+
+    Blocks that are added to a trained model do (LLaMA Pro): each projection that ends a
+    part of it is 0, and what goes before is not.
+    """
+    weights = {e.name: e for e in rows if e.name.endswith(".weight")}
+    found: set[str] = set()
+    for path in map(clean_name, blocks_in(model)):
+        inner = [name for name in weights if name.startswith(f"{path}.")]
+        roles = {n: place_of(n.removesuffix(".weight")).split(".")[-1] for n in inner}
+        zero = {n for n in inner if not weights[n].std and not weights[n].mean}
+        ends = {name for name, role in roles.items() if role in ("out", "down")}
+        if len(ends) > 1 and zero == ends:
+            found |= ends
+    return found
 
 
 def _judged(
@@ -135,7 +171,7 @@ class _Prescribed:
     """What classes begin with: each kind of parameter is drawn once."""
 
     def __init__(self, model: torch.nn.Module, pairs: Counterparts) -> None:
-        self._pairs = pairs
+        self._model, self._pairs = model, pairs
         self._known: dict[Any, Values | None] = {}
         self._owners = {
             id(parameter): (path, module, name)
@@ -151,7 +187,9 @@ class _Prescribed:
         above, _, last = path.rpartition(".")
         pair, parent = self._pairs.get(path), self._pairs.get(above)
         kinds = type(leaf), type(parent.module) if parent else None
-        key = (*kinds, last, name, tuple(named.parameter.shape))
+        held = vars(pair.module) if pair else {}
+        layer = held.get("layer_id", held.get("layer_idx"))  # RWKV's draws follow it
+        key = (*kinds, last, name, layer, tuple(named.parameter.shape))
         if key not in self._known:
             drawn = None
             if pair is not None:
@@ -159,10 +197,19 @@ class _Prescribed:
                 whole = parent is not None and _size(parent.module) <= MOST
                 owner = parent.module if whole and parent else pair.module
                 drawn = self._of_library(path, owner, last if whole else "", name)
-            elif self._pairs.foreign and hasattr(leaf, "reset_parameters"):
+            elif self._pairs.foreign and self._draws_alone(path, leaf):
                 drawn = _of_torch(leaf, name)
             self._known[key] = drawn
         return self._known[key]
+
+    def _draws_alone(self, path: str, leaf: Any) -> bool:
+        """Say whether no module above draws it otherwise, as torch's attention does."""
+        steps = path.split(".")
+        above = (".".join(steps[:at]) for at in range(len(steps) if path else 0))
+        drawing = ("reset_parameters", "_reset_parameters")
+        modules = [self._model.get_submodule(each) for each in above]
+        otherwise = any(hasattr(each, name) for each in modules for name in drawing)
+        return hasattr(leaf, "reset_parameters") and not otherwise
 
     def _of_library(self, path: str, owner: Any, last: str, name: str) -> Any:
         """Draw as the library does, a module with what its parent does to it."""

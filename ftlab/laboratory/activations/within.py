@@ -29,6 +29,7 @@ from ftlab.laboratory.activations.depth import blocks_in, described, units_of
 from ftlab.laboratory.activations.hearing import Hearing, rms_of
 from ftlab.probes.naming import clean_name
 from ftlab.records.activation import BlockActivations, PartFault
+from ftlab.records.errors import BadValueError
 from ftlab.records.handle import HandleStack
 from ftlab.records.places import place_of
 
@@ -145,7 +146,11 @@ class Within:
         )
         self._hearing.hearing = False
         try:
-            found = list(check.check(site))
+            found: list[Any] = list(check.check(site))
+            other = [each for each in found if not isinstance(each, PartFault)]
+            if other:
+                msg = f"it yields {other[0]!r}, no fault; yield site.fault(said, fix)"
+                raise BadValueError(msg)
             self.faults += found
             if pair is not None and not found and not pair.fits():
                 said = f"its parts are not those of {type(pair.module).__name__}"

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
+from transformers import RwkvConfig, RwkvForCausalLM, Wav2Vec2Config, Wav2Vec2ForCTC
 
 import ftlab
 from ftlab.faults.builders.tiny import own
@@ -166,6 +167,51 @@ def test_language_models_as_people_write_them_are_passed(name, dtype):
     found = ftlab.activations(model, padded_batch(), fresh=True)
     assert found.ok, found
     assert not found.summary.unchecked, found
+
+
+def wav2vec2():
+    """Return one whose projection is drawn by its parent, from 512 to 32."""
+    return Wav2Vec2ForCTC(
+        Wav2Vec2Config(
+            vocab_size=20,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=1,
+            num_attention_heads=4,
+            conv_dim=(8, 512),
+            conv_stride=(4, 4),
+            conv_kernel=(8, 4),
+            num_conv_pos_embeddings=8,
+            num_conv_pos_embedding_groups=2,
+        )
+    )
+
+
+def rwkv():
+    """Return one whose parameters begin otherwise in each layer."""
+    sizes = {"hidden_size": 32, "attention_hidden_size": 32, "intermediate_size": 64}
+    return RwkvForCausalLM(RwkvConfig(vocab_size=99, num_hidden_layers=3, **sizes))
+
+
+def torchs():
+    """Return torch's attention, which draws what its linear layers would draw."""
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 64, batch_first=True)
+    return torch.nn.TransformerEncoder(layer, 2)
+
+
+DRAWN = {
+    "Wav2Vec2": (wav2vec2, {"input_values": torch.ones(1, 400)}),
+    "RWKV": (rwkv, {"input_ids": torch.ones(1, 8, dtype=torch.long)}),
+    "torch": (torchs, {"src": torch.ones(1, 8, 64)}),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_parents_and_layers_draw_is_known_or_not_told(name):
+    torch.manual_seed(0)
+    make, given = DRAWN[name]
+    found = ftlab.activations(make(), given, fresh=True)
+    assert not [e for e in found.faults if e.component == "initialisation"], found
 
 
 def test_layers_of_four_bits_are_passed(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from transformers import GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel
+from transformers.models.llama import modeling_llama
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, llama, lora
@@ -476,6 +477,47 @@ def test_what_no_mistake_explains_is_a_warning():
     assert "no known mistake explains it" in fault.said
 
 
+class SquaredReLU(modeling_llama.LlamaMLP):
+    """A choice of its author, and no mistake that is known."""
+
+    def forward(self, x):
+        gate = nn.functional.relu(self.gate_proj(x)).square()
+        return self.down_proj(gate * self.up_proj(x))
+
+
+def test_a_class_of_ones_own_that_differs_on_purpose_is_a_note_on_all_places():
+    model = stirred()
+    for layer in model.model.layers:
+        layer.mlp.__class__ = SquaredReLU
+    found = ftlab.activations(model, batch())
+    (fault,) = found.faults
+    assert (fault.severity, len(fault.places), found.ok) == ("info", 2, True)
+    assert "SquaredReLU differs from transformers' LlamaMLP" in fault.said
+
+
+ADDED = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
+
+
+def zeroed(names):
+    model = stirred()
+    for name in names:
+        model.model.layers[1].get_parameter(name).data.zero_()
+    return ftlab.activations(model, batch())
+
+
+def test_a_block_that_begins_as_nothing_is_a_note():
+    (fault,) = (found := zeroed(ADDED)).faults
+    assert (fault.severity, len(fault.places), found.ok) == ("info", 2, True)
+    assert "the block adds nothing until it is trained" in fault.said
+
+
+@pytest.mark.parametrize(
+    "names", [ADDED[:1], ADDED[1:], (*ADDED, "mlp.up_proj.weight")]
+)
+def test_a_part_or_more_than_the_ends_of_a_block_at_0_is_a_fault(names):
+    assert not zeroed(names).ok
+
+
 def test_a_check_of_ones_own_is_run_and_taken_out_again():
     def unit_size(site):
         if not site.close(site.output, site.input):
@@ -504,6 +546,20 @@ def test_a_check_that_fails_is_named_and_spoils_nothing():
     assert any("mine of model.layers.0.mlp" in e for e in found.summary.unchecked)
 
 
+def test_a_check_that_yields_no_fault_is_named():
+    def broken(site):
+        yield "it is wrong"
+
+    ftlab.activations.register("LlamaMLP", name="mine")(broken)
+    try:
+        found = ftlab.activations(llama(), batch())
+    finally:
+        ftlab.activations.unregister(broken)
+    assert found.ok
+    said = "mine of model.layers.0.mlp (BadValueError: it yields 'it is wrong', no"
+    assert any(said in each for each in found.summary.unchecked)
+
+
 @pytest.mark.parametrize("given", ["ids", "tuple", "encoding"])
 def test_other_batches_are_understood(given):
     from transformers import BatchEncoding
@@ -523,6 +579,7 @@ def test_other_batches_are_understood(given):
         (llama, "text", "batch is a str; pass a dictionary"),
         (llama, {"words": torch.ones(1)}, "cannot be called with this batch"),
         (lambda: llama().to("meta"), torch.ones(1, 2), "on the meta device"),
+        (lambda: None, torch.ones(1, 2), r"one: activations\(model, batch\)"),
         (lambda: "gpt2-of-nowhere", torch.ones(1, 2), "holds neither config.json"),
     ],
 )
@@ -534,6 +591,8 @@ def test_what_cannot_be_looked_at_is_refused(model, given, says):
 def test_a_registration_for_nothing_is_refused():
     with pytest.raises(BadValueError, match="a check is for a class"):
         ftlab.activations.register(3)
+    with pytest.raises(BadValueError, match="is no regular expression"):
+        ftlab.activations.register("*Norm")
 
 
 def test_all_forms_tell_the_same():

@@ -11,6 +11,7 @@ from ftlab.laboratory.activations.look import look
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 from ftlab.session.given_models import model_of, on_device
+from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep, free_bytes
 from ftlab.views.layers.activations import ActivationView
 
 
@@ -74,7 +75,13 @@ class Activations:
         given = _batch_of(batch, chosen)
         if any(True for _ in chosen.parameters()):
             given = on_device(given, chosen)
-        return ActivationView(look(chosen, given, fresh=bool(fresh)))
+        # copies of weights that a forward may write to, where there is room for them
+        room = bytes_to_keep(chosen, ()) < free_bytes(chosen) / 2
+        kept = KeptState(Kept(chosen, values=room))
+        try:
+            return ActivationView(look(chosen, given, fresh=bool(fresh)))
+        finally:
+            kept.restore()
 
     def register(self, of: Of, name: str = "") -> Callable[[C], C]:
         """Make a function a check of all modules of a class.

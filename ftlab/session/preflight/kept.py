@@ -144,8 +144,8 @@ def bytes_to_keep(model: torch.nn.Module, optimizers: Iterable[Any]) -> int:
 
 def free_bytes(model: torch.nn.Module) -> int:
     """Return the free bytes where a model is."""
-    device = next(model.parameters()).device
-    if device.type == "cuda":
+    device = next((each.device for each in model.parameters()), None)
+    if device is not None and device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     return int(psutil.virtual_memory().available)
 

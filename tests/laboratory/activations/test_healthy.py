@@ -251,3 +251,21 @@ def test_a_replaced_function_of_the_library_is_found(monkeypatch):
     monkeypatch.setattr(library, "apply_rotary_pos_emb", without)
     (fault,) = ftlab.activations(family("Llama"), padded_batch()).faults
     assert "without rotary positions" in fault.said
+
+
+def test_a_forward_that_writes_to_weights_is_undone():
+    class Averaged(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.student, self.teacher = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            with torch.no_grad():
+                self.teacher.weight.lerp_(self.student.weight, 0.1)
+            return self.student(x) - self.teacher(x)
+
+    model = Averaged()
+    before = model.teacher.weight.clone()
+    ftlab.activations(model, torch.ones(2, 4))
+    assert torch.equal(model.teacher.weight, before)
+    assert ftlab.activations(torch.nn.GELU(), torch.ones(2, 4)).ok

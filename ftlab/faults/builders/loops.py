@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
+from ftlab.faults.builders.tiny import adamw, batches, token_loss
 from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.variation import current
 
@@ -52,86 +52,33 @@ def plain_step(
     return styles[current().loop]
 
 
-def plain_case(model: torch.nn.Module, lr: float = 1e-3, **settings: Any) -> Case:
-    """Make the case of a model that AdamW trains in a correct loop.
-
-    ``settings`` are those of `builders.tiny.adamw`.
-    """
-    optimizer = adamw(model, lr, **settings)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
-
-
-Meddling = Callable[[int], object]
-"""What a user does around a step, whose number it is given, counted from 0."""
-
-
-def _nothing(_: int) -> None:
-    pass
-
-
-def loop_with(
+def plain_case(
     model: Any,
-    optimizer: Any,
-    rows: Sequence[Any],
+    lr: float = 1e-3,
+    rows: Sequence[Any] | None = None,
     *,
-    before: Meddling = _nothing,
-    after: Meddling = _nothing,
-    train: StepFunction | None = None,
+    weight_decay: float = 0.0,
+    loss_of: Callable[[Any], torch.Tensor] | None = None,
     **settings: Any,
 ) -> Case:
-    """Make the case of a loop in which something is done around its steps.
+    """Make the case of a model that AdamW trains in a correct loop.
 
     Parameters
     ----------
-    before, after
-        Called in front of each step and behind it.
-    train
-        The step; a `plain_step` by default.
+    rows
+        The batches; those of `builders.tiny.batches` by default.
+    loss_of
+        Gives the loss of a batch; the model's own by default.
     settings
         Of the case.
     """
-    train = plain_step(model, optimizer) if train is None else train
-
-    def step(batch: Any) -> float:
-        done = len(case.losses)
-        before(done)
-        loss = train(batch)
-        after(done)
-        return loss
-
-    case = Case(model, optimizer, rows, step, **settings)
-    return case
-
-
-def at(step: int, do: Callable[[], object]) -> Meddling:
-    """Return what does something once: around the step of this number."""
-    return lambda done: do() if done == step else None
-
-
-def every(count: int, do: Callable[[], object]) -> Meddling:
-    """Return what does something around the last one of every ``count`` steps."""
-    return lambda done: do() if done % count == count - 1 else None
-
-
-def by_epoch(epoch: int, lr: float, t_max: int) -> Case:
-    """Make the case of a LoRA under a cosine that is stepped after each epoch.
-
-    Parameters
-    ----------
-    epoch
-        Updates of an epoch.
-    t_max
-        The epochs of half a wave.
-    """
-    model = lora()
-    optimizer = adamw(model, lr=lr)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, t_max)
-
-    def end() -> None:
-        scheduler.step()
-
-    after = every(epoch, end)
-    return loop_with(model, optimizer, batches(epoch), after=after, scheduler=scheduler)
+    rows = batches() if rows is None else rows
+    optimizer = adamw(model, lr, weight_decay=weight_decay)
+    if loss_of is None:
+        step = plain_step(model, optimizer)
+    else:
+        step = loss_step(loss_of, optimizer)
+    return Case(model, optimizer, rows, step, **settings)
 
 
 def loss_step(

@@ -5,7 +5,7 @@ The optimizer holds it from the start: it is told by this that it waits for its 
 
 import torch
 
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 

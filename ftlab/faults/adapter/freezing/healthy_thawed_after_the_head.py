@@ -6,7 +6,7 @@ holds all from the start.
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead

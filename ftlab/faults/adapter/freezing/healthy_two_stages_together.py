@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
 from ftlab.faults.fault import Case, Healthy

@@ -3,7 +3,7 @@
 One optimizer holds all of them from the start; what waits is frozen.
 """
 
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case, Healthy
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ftlab.faults.adapter.freezing.stage_thawed_by_disabling import LOOK, freeze
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches, lora_config
 from ftlab.faults.fault import Case, Fault

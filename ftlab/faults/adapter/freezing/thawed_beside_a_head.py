@@ -9,7 +9,7 @@ Source: huggingface/peft#3447.
 
 import torch
 
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 

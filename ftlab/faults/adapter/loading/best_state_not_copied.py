@@ -11,7 +11,7 @@ thunlp/OpenKE#131.
 import copy
 from typing import Any
 
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 

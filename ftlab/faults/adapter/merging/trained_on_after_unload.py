@@ -9,8 +9,8 @@ Source: seed; huggingface/trl#2856 (a deep copy is merged there for this reason)
 
 import copy
 
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import at, loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import at, loop_with
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora, lora_config, trainable
 from ftlab.faults.fault import Case, Healthy
 

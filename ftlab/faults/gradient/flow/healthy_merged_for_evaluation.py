@@ -5,7 +5,7 @@ While it is merged the base weights are other ones, and the adapter takes no par
 
 import torch
 
-from ftlab.faults.builders.loops import every, loop_with
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 

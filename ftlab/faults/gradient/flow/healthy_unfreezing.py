@@ -6,7 +6,7 @@ optimizer then, so groups and trainable parameters change during the run.
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import batches, llama
 from ftlab.faults.fault import Case, Healthy
 

@@ -6,7 +6,7 @@ one of them, of a library, ends with ``train()``, and the loop undoes that.
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, attention, base, batches
 from ftlab.faults.fault import Case, Fault
 

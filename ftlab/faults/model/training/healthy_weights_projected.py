@@ -2,7 +2,7 @@
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, trainable
 from ftlab.faults.fault import Case, Healthy
 

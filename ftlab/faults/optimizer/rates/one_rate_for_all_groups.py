@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.fault import Case, Fault
 

@@ -6,7 +6,7 @@ where in its epoch it stands, as the documentation of the scheduler does.
 
 import torch
 
-from ftlab.faults.builders.loops import loop_with
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 

@@ -3,7 +3,7 @@
 Six updates come between two steps of the scheduler, and its ``T_max`` is ten.
 """
 
-from ftlab.faults.builders.loops import by_epoch
+from ftlab.faults.builders.around import by_epoch
 from ftlab.faults.fault import Case, Healthy
 
 EPOCH, EPOCHS = 6, 10

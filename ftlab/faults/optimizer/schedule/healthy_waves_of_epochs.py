@@ -3,7 +3,7 @@
 Its ``T_max`` is three epochs of four updates: the rate is at its top every six epochs.
 """
 
-from ftlab.faults.builders.loops import by_epoch
+from ftlab.faults.builders.around import by_epoch
 from ftlab.faults.fault import Case, Healthy
 
 EPOCH, LENGTH = 4, 3

@@ -2,10 +2,12 @@
 
 import functools
 import random
+from collections.abc import Callable
 from typing import Any
 
 from ftlab.faults.builders.tiny import llama
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, trained
+from ftlab.faults.builders.zoo import t5
 from ftlab.faults.fault import Case
 from ftlab.faults.variation import current
 
@@ -252,3 +254,29 @@ def supervised_on(
         processing_class=made,
     )
     return case_of(trainer)
+
+
+def answered_by_t5(
+    collator: Callable[[Any], Any] = padded_by_length, *, opened: bool = False
+) -> Case:
+    """Make the case of a Trainer that teaches a T5 the answers of chats.
+
+    Parameters
+    ----------
+    collator
+        Makes the collator of the tokenizer.
+    opened
+        Whether answers begin with the token that starts the decoder.
+    """
+    made = tokenizer(eos_token="</s>")
+    talks, start = chats(), made.pad_token_id
+    questions = ids_of(made, [question["content"] for question, _ in talks])
+    answers = ids_of(made, [answer["content"] + "</s>" for _, answer in talks])
+    rows = [
+        {"input_ids": question, "labels": [start, *answer] if opened else answer}
+        for question, answer in zip(questions, answers, strict=True)
+    ]
+    model = sized(made, t5, decoder_start_token_id=start)
+    further = {"data_collator": collator(made), "processing_class": made}
+    options = {"per_device_train_batch_size": 8, "max_steps": 6}
+    return trained(model, rows=rows, trainer=further, **options)

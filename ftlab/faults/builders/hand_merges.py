@@ -5,6 +5,10 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case
+
 Delta = Callable[[Any, str], torch.Tensor]
 """From a LoRA layer and an adapter's name: what is added to the layer's weight."""
 
@@ -44,3 +48,27 @@ def exported(model: Any, delta: Delta, path: Any = None) -> Any:
     if path is not None and hasattr(base, "save_pretrained"):
         base.save_pretrained(path)
     return base
+
+
+def merged_for_evaluation(every: int, lr: float, *, taken_out: bool) -> Case:
+    """Make the case of a LoRA that is merged by hand for an evaluation now and then.
+
+    Parameters
+    ----------
+    every
+        Steps between two evaluations.
+    taken_out
+        Whether what was added is taken out again.
+    """
+    model, made = lora(), batches()
+
+    @torch.no_grad()
+    def evaluate(done: int) -> None:
+        if done and done % every == 0:
+            put(model)
+            with model.disable_adapter():
+                model(**made[done % len(made)])
+            if taken_out:
+                put(model, sign=-1)
+
+    return loop_with(model, adamw(model, lr), made, before=evaluate)

@@ -1,6 +1,6 @@
 """The loop bodies that the gallery's cases are trained with when the loop is right."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -52,13 +52,33 @@ def plain_step(
     return styles[current().loop]
 
 
-def plain_case(model: torch.nn.Module, lr: float = 1e-3, **settings: Any) -> Case:
+def plain_case(
+    model: Any,
+    lr: float = 1e-3,
+    rows: Sequence[Any] | None = None,
+    *,
+    weight_decay: float = 0.0,
+    loss_of: Callable[[Any], torch.Tensor] | None = None,
+    **settings: Any,
+) -> Case:
     """Make the case of a model that AdamW trains in a correct loop.
 
-    ``settings`` are those of `builders.tiny.adamw`.
+    Parameters
+    ----------
+    rows
+        The batches; those of `builders.tiny.batches` by default.
+    loss_of
+        Gives the loss of a batch; the model's own by default.
+    settings
+        Of the case.
     """
-    optimizer = adamw(model, lr, **settings)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    rows = batches() if rows is None else rows
+    optimizer = adamw(model, lr, weight_decay=weight_decay)
+    if loss_of is None:
+        step = plain_step(model, optimizer)
+    else:
+        step = loss_step(loss_of, optimizer)
+    return Case(model, optimizer, rows, step, **settings)
 
 
 def loss_step(

@@ -8,7 +8,7 @@ import torch
 
 from ftlab.faults.builders.chats import chats, sized
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts
 from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.variation import current
@@ -50,6 +50,27 @@ def preferring(
         return -torch.nn.functional.logsigmoid(0.1 * (more - less)).mean()
 
     return loss_step(loss_of, optimizer)
+
+
+def near_itself(model: Any, called: Any, *, off: bool) -> Case:
+    """Make the case of DPO whose reference is the policy's own model.
+
+    Parameters
+    ----------
+    called
+        Gives the reference's logits: the model itself, or the base below the adapter.
+    off
+        Whether the adapter is switched off for the reference.
+    """
+
+    def before(ids: torch.Tensor) -> torch.Tensor:
+        if off:
+            with model.disable_adapter():
+                return log_chance(called, ids)
+        return log_chance(called, ids)
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
 
 
 def rated_texts() -> list[dict[str, str]]:

@@ -8,9 +8,7 @@ Source: read in peft 0.21.2 (``PeftModel.load_adapter``) and reproduced; its kin
 ml-explore/mlx-examples#622 and KadoBOT/ComfyUI-YuE2-Voices#17.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import saved, taught
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
@@ -26,15 +24,11 @@ def build(fixed: bool) -> Case:
     trained = taught(lora(lora_alpha=(2 if fixed else 8) * rank), lr=2e-3)
     path = saved(trained, model)
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == WHEN:
-            model.load_adapter(path, name, is_trainable=True)
-        return train(batch)
+    def load() -> None:
+        model.load_adapter(path, name, is_trainable=True)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(WHEN, load))
 
 
 FAULT = Fault(

@@ -11,9 +11,9 @@ Source: seed; Shuttleworth et al. 2024, arXiv:2410.21228.
 import torch
 
 from ftlab.faults.builders.chats import chats, sized, tokenizer
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.talks import next_token, padded
-from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 KNOWN = 150
@@ -31,14 +31,13 @@ def build(fixed: bool) -> Case:
         first.step()
         first.zero_grad()
     model = lora(base, r=16, lora_alpha=32, target_modules="all-linear")
-    optimizer = adamw(model, lr=1e-3 if fixed else 1e-2)
     batches = [
         {**each, "labels": each["input_ids"].masked_fill(
             each["attention_mask"] == 0, -100
         )}
         for each in padded(made, chats(32, words=(2, 4)))
     ]  # fmt: skip
-    return Case(model, optimizer, batches, plain_step(model, optimizer), directions=6)
+    return plain_case(model, lr=1e-3 if fixed else 1e-2, rows=batches, directions=6)
 
 
 FAULT = Fault(

@@ -4,17 +4,16 @@ Two tokens are predicted, so that each gradient of B A has rank 2 at most; over 
 steps more directions come together.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA with the smallest batches in which attention has a choice."""
     model = lora()
-    optimizer = adamw(model)
     rows = batches(count=64, size=1, length=3)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,8 @@ layers that are initialised anew, such as a head for classes.
 """
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, batches, lora
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Fault
 
@@ -23,8 +23,7 @@ def build(fixed: bool) -> Case:
         model = lora(model, task_type=None, modules_to_save=["score"])
     else:
         model = lora(model, task_type=None, target_modules=[*targets, "score"])
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, classes(batches()), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3, rows=classes(batches()))
 
 
 FAULT = Fault(

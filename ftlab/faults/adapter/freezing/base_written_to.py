@@ -6,9 +6,7 @@ Fix: leave the base alone, or save it too.
 Source: seed; huggingface/transformers#34468 (base weights changed without a word).
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -19,16 +17,13 @@ def build(fixed: bool) -> Case:
     """Build LoRA and something that scales one base weight."""
     model = lora()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
     frozen = [p for n, p in model.named_parameters() if "base_layer.weight" in n]
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == AT and not fixed:
+    def before(done: int) -> None:
+        if done == AT and not fixed:
             frozen[-1].data.mul_(1.02)
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Source: huggingface/peft#577, #2367, 2U1/Qwen-VL-Series-Finetune#208.
 """
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Fault
 
@@ -17,8 +17,7 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Build a classifier with LoRA."""
     model = lora(classifier(), task_type="SEQ_CLS" if fixed else None)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, classes(batches()), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3, rows=classes(batches()))
 
 
 FAULT = Fault(

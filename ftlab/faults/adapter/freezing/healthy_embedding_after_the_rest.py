@@ -3,11 +3,9 @@
 The optimizer holds it from the start: it is told by this that it waits for its turn.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -24,16 +22,12 @@ def build() -> Case:
     ]
     for weight in later:
         weight.requires_grad_(False)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == TURN:
-            for weight in later:
-                weight.requires_grad_(True)
-        return train(batch)
+    def turn() -> None:
+        for weight in later:
+            weight.requires_grad_(True)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(TURN, turn))
 
 
 HEALTHY = Healthy(

@@ -4,9 +4,7 @@ So do helpers that make a model ready for use: evaluation mode, nothing requires
 gradient. After the last look in the middle the adapter is made trainable again.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -19,22 +17,20 @@ def build() -> Case:
     """Build LoRA and train it, with a look at it on the way."""
     model, own = lora(), current().adapter
     optimizer, made = adamw(model), batches()
-    train = plain_step(model, optimizer)
 
     def use() -> None:
         model.eval().requires_grad_(False)
         for batch in made:
             model(**batch)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOKED_AT:
-            use()
-            model.train()
-            model.set_adapter(own)
-        return train(batch)
+    def interrupt() -> None:
+        use()
+        model.train()
+        model.set_adapter(own)
 
-    case = Case(model, optimizer, made, step, afterwards=use)
-    return case
+    return loop_with(
+        model, optimizer, made, before=at(LOOKED_AT, interrupt), afterwards=use
+    )
 
 
 HEALTHY = Healthy(

@@ -3,9 +3,7 @@
 The adapter is frozen at 0 in the first phase; the optimizer holds it from the start.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -17,19 +15,15 @@ def build() -> Case:
     """Build LoRA with a head of its own that learns first."""
     model = lora(modules_to_save=["lm_head"])
     optimizer = adamw(model, lr=3e-3)
-    train = plain_step(model, optimizer)
     pairs = [p for name, p in model.named_parameters() if "lora_" in name]
     for parameter in pairs:
         parameter.requires_grad_(False)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == ALONE:
-            for parameter in pairs:
-                parameter.requires_grad_(True)
-        return train(batch)
+    def thaw() -> None:
+        for parameter in pairs:
+            parameter.requires_grad_(True)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(ALONE, thaw))
 
 
 HEALTHY = Healthy(

@@ -4,12 +4,10 @@ One optimizer holds all of them. The model is evaluated at each change, by a hel
 freezes everything for it and puts back what it found.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -21,7 +19,7 @@ def build() -> Case:
     """Build LoRA on four blocks of which two learn at a time."""
     model = lora(deep_base())
     optimizer = adamw(model, lr=5e-3)
-    train, made = plain_step(model, optimizer), batches()
+    made = batches()
     dice = torch.Generator().manual_seed(3)
     layers = [
         [weight for name, weight in block.named_parameters() if "lora_" in name]
@@ -42,14 +40,12 @@ def build() -> Case:
         for parameter in learning:
             parameter.requires_grad_(True)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) % TURN == 0:
+    def before(done: int) -> None:
+        if done % TURN == 0:
             evaluate()
             choose()
-        return train(batch)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=before)
 
 
 HEALTHY = Healthy(

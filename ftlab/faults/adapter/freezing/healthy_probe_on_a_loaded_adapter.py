@@ -6,9 +6,9 @@ The body is done: it stays in evaluation mode, and all of its adapter stays froz
 import torch
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -22,9 +22,7 @@ def build() -> Case:
     model.eval()
     torch.nn.init.normal_(model.score.weight, std=0.02)
     model.score.requires_grad_(True)
-    optimizer = adamw(model, lr=1e-2)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, classes(batches()), step, adapter=path)
+    return plain_case(model, lr=1e-2, rows=classes(batches()), adapter=path)
 
 
 HEALTHY = Healthy(

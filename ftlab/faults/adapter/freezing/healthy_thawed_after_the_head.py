@@ -4,11 +4,9 @@ The base is looked at before: what that thaws is frozen again at once. The optim
 holds all from the start.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead
@@ -24,20 +22,17 @@ def build() -> Case:
     path = saved(taught(), owner=bare)
     model = ValueHead(loaded(bare, path))
     optimizer, made = torch.optim.AdamW(model.parameters(), lr=3e-3), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOK:
+    def before(done: int) -> None:
+        if done == LOOK:
             with model.inner.disable_adapter(), torch.no_grad():
                 model.inner(**made[0])
             model.inner.requires_grad_(False)
-        if len(case.losses) == TURN:
+        if done == TURN:
             for name, weight in model.named_parameters():
                 weight.requires_grad_(".lora_" in name or name.startswith("value."))
-        return train(batch)
 
-    case = Case(model, optimizer, made, step, adapter=path)
-    return case
+    return loop_with(model, optimizer, made, before=before, adapter=path)
 
 
 HEALTHY = Healthy(

@@ -6,8 +6,8 @@ A frozen head is a fault where it is new, and a choice where it is not.
 import torch
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,8 +20,7 @@ def build() -> Case:
     Case(model, head, rows, plain_step(model, head)).run(100)
     model.requires_grad_(False)
     model = lora(model, task_type=None)
-    optimizer = adamw(model)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

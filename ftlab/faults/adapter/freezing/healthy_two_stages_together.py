@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
 from ftlab.faults.fault import Case, Healthy
@@ -24,16 +24,13 @@ def build() -> Case:
     model.add_adapter("later", lora_config(bare))
     model.base_model.set_adapter([*model.peft_config])
     optimizer, made = adamw(model, lr=1e-3), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) % EVERY == 0:
+    def before(done: int) -> None:
+        if done % EVERY == 0:
             with model.disable_adapter(), torch.no_grad():
                 model(**made[0])
-        return train(batch)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=before)
 
 
 HEALTHY = Healthy(

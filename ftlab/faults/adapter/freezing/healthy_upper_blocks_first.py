@@ -3,9 +3,7 @@
 One optimizer holds all of them from the start; what waits is frozen.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -17,7 +15,6 @@ def build() -> Case:
     """Build LoRA on four blocks, of which two wait."""
     model = lora(llama(num_hidden_layers=4))
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     lower = [
         parameter
         for name, parameter in model.named_parameters()
@@ -26,14 +23,11 @@ def build() -> Case:
     for parameter in lower:
         parameter.requires_grad_(False)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == WAITS:
-            for parameter in lower:
-                parameter.requires_grad_(True)
-        return train(batch)
+    def thaw() -> None:
+        for parameter in lower:
+            parameter.requires_grad_(True)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(WAITS, thaw))
 
 
 HEALTHY = Healthy(

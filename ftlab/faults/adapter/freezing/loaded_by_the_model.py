@@ -9,9 +9,9 @@ huggingface/peft#282 has it of from_pretrained.
 """
 
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     path = saved(taught(lora(modules_to_save=[head(model)])), model)
     model.load_adapter(str(path), current().adapter, is_trainable=fixed)
     model.train()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer), adapter=path)
+    return plain_case(model, adapter=path)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``bias="none"``, or a second, untouched base as the reference.
 Source: huggingface/peft#741 (without the adapter the outputs are not the base's).
 """
 
-from ftlab.faults.builders.loops import loss_step, near_base
-from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, lora
+from ftlab.faults.builders.loops import near_base, plain_case
+from ftlab.faults.builders.tiny import base, gpt2, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -17,8 +17,7 @@ def build(fixed: bool) -> Case:
     """Build LoRA whose loss has a KL to the model without it."""
     plain = gpt2() if current().family == "llama" else base()
     model = lora(plain, bias="none" if fixed else "all")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), loss_step(near_base(model), optimizer))
+    return plain_case(model, loss_of=near_base(model))
 
 
 FAULT = Fault(

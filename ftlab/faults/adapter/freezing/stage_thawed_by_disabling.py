@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches, lora_config
 from ftlab.faults.fault import Case, Fault
@@ -29,18 +29,14 @@ def build(fixed: bool) -> Case:
     freeze(model)
     both = [weight for name, weight in model.named_parameters() if ".lora_" in name]
     optimizer, made = torch.optim.AdamW(both, lr=5e-3, weight_decay=0.0), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOK:
-            with model.disable_adapter(), torch.no_grad():
-                model(**made[0])
-            if fixed:
-                freeze(model)
-        return train(batch)
+    def interrupt() -> None:
+        with model.disable_adapter(), torch.no_grad():
+            model(**made[0])
+        if fixed:
+            freeze(model)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(LOOK, interrupt))
 
 
 def freeze(model: Any) -> None:

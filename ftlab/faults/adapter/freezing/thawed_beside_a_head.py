@@ -7,11 +7,9 @@ Fix: freeze it again after ``disable_adapter``; give the optimizer the head alon
 Source: huggingface/peft#3447.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead
@@ -26,18 +24,14 @@ def build(fixed: bool) -> Case:
     bare = base()
     model = ValueHead(loaded(bare, saved(taught(), owner=bare)))
     optimizer, made = torch.optim.AdamW(model.parameters(), lr=3e-3), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOK:
-            with model.inner.disable_adapter(), torch.no_grad():
-                model.inner(**made[0])
-            if fixed:
-                model.inner.requires_grad_(False)
-        return train(batch)
+    def interrupt() -> None:
+        with model.inner.disable_adapter(), torch.no_grad():
+            model.inner(**made[0])
+        if fixed:
+            model.inner.requires_grad_(False)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(LOOK, interrupt))
 
 
 FAULT = Fault(

@@ -8,11 +8,9 @@ Fix: thaw what required a gradient before, or freeze nothing: ``no_grad`` is eno
 Source: seed; ``requires_grad_(False)`` on a model is not undone by ``train()``.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -24,7 +22,7 @@ def build(fixed: bool) -> Case:
     """Build LoRA and a loop that evaluates once."""
     model = lora(target_modules="all-linear")
     optimizer = adamw(model)
-    made, train = batches(), plain_step(model, optimizer)
+    made = batches()
     learned = [name for name, p in model.named_parameters() if p.requires_grad]
     listed = learned if fixed else learned[::2]
 
@@ -37,13 +35,7 @@ def build(fixed: bool) -> Case:
             if name in listed:
                 parameter.requires_grad_(True)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == EVALUATED:
-            evaluate()
-        return train(batch)
-
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(EVALUATED, evaluate))
 
 
 FAULT = Fault(

@@ -7,9 +7,9 @@ Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
 Source: seed; peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import NEW, new_ids, tables
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, lora
+from ftlab.faults.builders.tiny import VOCABULARY, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,8 +21,7 @@ def build(fixed: bool) -> Case:
     there = made[0]["input_ids"].flatten().unique()[:NEW].tolist()
     rows = dict.fromkeys(tables(model)[:1], there if fixed else new_ids())
     model = lora(model, trainable_token_indices=rows)
-    optimizer = adamw(model)
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

@@ -10,7 +10,7 @@ IA3's vectors as well.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -21,15 +21,12 @@ def build(fixed: bool) -> Case:
     """Build a LoRA model, and a loop that resets it after each epoch."""
     model = lora()
     optimizer = adamw(model, lr=1e-2)
-    inner = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if not fixed and case.losses and len(case.losses) % EPOCH == 0:
+    def before(done: int) -> None:
+        if not fixed and done and done % EPOCH == 0:
             reset(model)
-        return inner(batch)
 
-    case = Case(model, optimizer, batches(EPOCH), step)
-    return case
+    return loop_with(model, optimizer, batches(EPOCH), before=before)
 
 
 def reset(model: Any) -> None:

@@ -4,8 +4,8 @@ The experts are one parameter, no layers: PEFT adapts it by name
 (``target_parameters``), and experts without a token get no update.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, fused_experts, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, fused_experts, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -14,9 +14,8 @@ def build() -> Case:
     model = fused_experts(output_router_logits=True)
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
     model = lora(model, target_modules=[], target_parameters=experts, r=2)
-    optimizer = adamw(model, lr=5e-3)
     rows = batches(20, size=1, length=8)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3, rows=rows)
 
 
 HEALTHY = Healthy(

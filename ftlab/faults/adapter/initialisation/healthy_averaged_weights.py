@@ -3,11 +3,9 @@
 Every 20 steps the weights are swapped for the average, and back again.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,7 +18,6 @@ def build() -> Case:
     optimizer = adamw(model, lr=5e-3)
     weights = trainable(model)
     average = [weight.detach().clone() for weight in weights]
-    train = plain_step(model, optimizer)
     rows = batches(9)
 
     def swap() -> None:
@@ -37,15 +34,12 @@ def build() -> Case:
         model.train()
         swap()
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         torch._foreach_lerp_(average, [p.detach() for p in weights], 0.1)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             evaluate()
-        return loss
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(model, optimizer, rows[:-1], after=after)
 
 
 HEALTHY = Healthy(

@@ -4,9 +4,9 @@
 far below that of the base.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,9 +15,7 @@ def build() -> Case:
     model = base()
     path = saved(taught(steps=40), owner=model)
     again = loaded(model, path, is_trainable=True)
-    optimizer = adamw(again)
-    step = plain_step(again, optimizer)
-    return Case(again, optimizer, batches(), step, adapter=path)
+    return plain_case(again, adapter=path)
 
 
 HEALTHY = Healthy(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ftlab.faults.adapter.initialisation.adapter_reset_each_epoch import reset
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,17 +14,14 @@ def build() -> Case:
     """Build a loop that adds what was learned to the base by hand, then resets."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    inner = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if case.losses and len(case.losses) % CYCLE == 0:
+    def before(done: int) -> None:
+        if done and done % CYCLE == 0:
             keep(model)
             reset(model)
             optimizer.state.clear()
-        return inner(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 def keep(model: Any) -> None:

@@ -4,9 +4,9 @@ The adapter is made as a plain LoRA: nothing has to be taken from this base any 
 Its folder says PiSSA all the same.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -21,9 +21,7 @@ def build() -> Case:
     bare.load_state_dict(trained.unload().state_dict())
     model = lora(bare)
     set_peft_model_state_dict(model, values, adapter_name=name)
-    optimizer = adamw(model, lr=1e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=1e-3, adapter=path)
 
 
 HEALTHY = Healthy(

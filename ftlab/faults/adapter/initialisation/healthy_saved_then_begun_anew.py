@@ -1,9 +1,7 @@
 """One adapter per task, in one process: each is saved, then the next one begins."""
 
-from typing import Any
-
 from ftlab.faults.adapter.initialisation.adapter_reset_each_epoch import reset
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -15,19 +13,15 @@ def build() -> Case:
     """Build a loop over tasks."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    inner = plain_step(model, optimizer)
     path = folder(model)
 
-    def step(batch: Any) -> float:
-        done = len(case.losses)
+    def before(done: int) -> None:
         if done and done % TASK == 0:
             model.save_pretrained(path / f"task {done // TASK}")
             reset(model)
             optimizer.state.clear()
-        return inner(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 One row in five was cut in front of it, and trains nothing; the others do.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 INVOCATION = [11, 12]
@@ -18,8 +18,7 @@ def build() -> Case:
         for column, token in enumerate(INVOCATION, start=4):
             batch["input_ids"][1:, column] = token
         batch["labels"][:, :6] = -100
-    optimizer = adamw(model)
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 HEALTHY = Healthy(

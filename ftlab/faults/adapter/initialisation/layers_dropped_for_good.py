@@ -8,9 +8,9 @@ Source: a keep probability, as other libraries have it; peft's ``LoHaConfig``.
 """
 
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     model = tuned(
         "LoHaConfig", model, r=4, alpha=8, module_dropout=drop, modules_to_save=kept
     )
-    optimizer = adamw(model.train(), lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train(), lr=1e-2)
 
 
 FAULT = Fault(

@@ -8,9 +8,9 @@ Fix: save with ``path_initial_model_for_weight_conversion``, or load it with
 Source: huggingface/peft#1929, huggingface/peft#1626.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -27,9 +27,7 @@ def build(fixed: bool) -> Case:
         model = lora(bare)
         values = load_peft_weights(str(path), device="cpu")
         set_peft_model_state_dict(model, values, adapter_name=current().adapter)
-    optimizer = adamw(model, lr=1e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=1e-3, adapter=path)
 
 
 FAULT = Fault(

@@ -10,10 +10,10 @@ Source: read in peft 0.21.2 (``VeraConfig.save_projection``) and reproduced.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -30,9 +30,7 @@ def build(fixed: bool) -> Case:
     model = tuned("VeraConfig", bare, projection_prng_key=key, **SETTINGS)
     values = load_peft_weights(str(path), device="cpu")
     set_peft_model_state_dict(model, values, adapter_name=current().adapter)
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 FAULT = Fault(

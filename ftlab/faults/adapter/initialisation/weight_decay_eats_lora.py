@@ -7,16 +7,15 @@ Fix: ``weight_decay=0.01``, or 0 for adapters.
 Source: a slip of the exponent.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model with the wrong decay."""
     model = lora()
-    optimizer = adamw(model, lr=1e-3, weight_decay=1e-2 if fixed else 1e2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3, weight_decay=1e-2 if fixed else 1e2)
 
 
 FAULT = Fault(

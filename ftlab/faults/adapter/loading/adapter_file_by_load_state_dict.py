@@ -8,9 +8,7 @@ Fix: ``set_peft_model_state_dict(model, tensors)``, or ``model.load_adapter``.
 Source: huggingface/peft#1323, huggingface/peft#2699.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import taught
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
@@ -27,17 +25,14 @@ def build(fixed: bool) -> Case:
     tensors = get_peft_model_state_dict(taught(), adapter_name=name)
     model = lora()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == WHEN and fixed:
+    def before(done: int) -> None:
+        if done == WHEN and fixed:
             set_peft_model_state_dict(model, tensors, adapter_name=name)
-        elif len(case.losses) == WHEN:
+        elif done == WHEN:
             model.load_state_dict(tensors, strict=False)
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 FAULT = Fault(

@@ -11,9 +11,9 @@ import warnings
 
 from safetensors.torch import load_file, save_file
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -29,9 +29,7 @@ def build(fixed: bool) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         adapted = loaded(model, path, is_trainable=True)
-    optimizer = adamw(adapted)
-    step = plain_step(adapted, optimizer)
-    return Case(adapted, optimizer, batches(), step, adapter=path)
+    return plain_case(adapted, adapter=path)
 
 
 FAULT = Fault(

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
     named = model if fixed else net
     average = {name: p.detach().clone() for name, p in named.named_parameters()}
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(net, optimizer)
     rows = batches(9)
 
     @torch.no_grad()
@@ -38,16 +37,13 @@ def build(fixed: bool) -> Case:
         net.train()
         model.load_state_dict(weights)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         for name, parameter in named.named_parameters():
             average[name].lerp_(parameter.detach(), 0.1)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             evaluate()
-        return loss
 
-    case = Case(net, optimizer, rows[:-1], step)
-    return case
+    return loop_with(net, optimizer, rows[:-1], after=after)
 
 
 FAULT = Fault(

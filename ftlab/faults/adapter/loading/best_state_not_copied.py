@@ -11,7 +11,7 @@ thunlp/OpenKE#131.
 import copy
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -23,21 +23,18 @@ def build(fixed: bool) -> Case:
     """Build a loop that keeps a state and goes back to it."""
     model = lora()
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
     kept: dict[str, Any] = {}
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) == BEST:
-            state = {k: v for k, v in model.state_dict().items() if "lora_" in k}
-            kept.update(copy.deepcopy(state) if fixed else state)
-        return loss
+    def keep() -> None:
+        state = {k: v for k, v in model.state_dict().items() if "lora_" in k}
+        kept.update(copy.deepcopy(state) if fixed else state)
 
     def restore() -> None:
         model.load_state_dict(kept, strict=False)
 
-    case = Case(model, optimizer, batches(), step, afterwards=restore)
-    return case
+    return loop_with(
+        model, optimizer, batches(), after=at(BEST, keep), afterwards=restore
+    )
 
 
 FAULT = Fault(

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
@@ -26,21 +26,18 @@ def build(fixed: bool) -> Case:
     model = lora()
     path = folder(model)
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
     best: dict[str, Any] = {"step": -1}
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) == BEST:
-            state = model.state_dict()
-            best.update(step=BEST, state=copy.deepcopy(state) if fixed else state)
-        return loss
+    def keep() -> None:
+        state = model.state_dict()
+        best.update(step=BEST, state=copy.deepcopy(state) if fixed else state)
 
     def write() -> None:
         torch.save(best, path / "best.pt")
 
-    case = Case(model, optimizer, batches(), step, afterwards=write)
-    return case
+    return loop_with(
+        model, optimizer, batches(), after=at(BEST, keep), afterwards=write
+    )
 
 
 FAULT = Fault(

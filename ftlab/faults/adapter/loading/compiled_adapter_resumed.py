@@ -10,9 +10,9 @@ Source: MakazhanAlpamys/Soup#335, #351, #380.
 import warnings
 
 from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -26,9 +26,7 @@ def build(fixed: bool) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.load_adapter(path, current().adapter, is_trainable=True)
-    optimizer = adamw(model)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, adapter=path)
 
 
 FAULT = Fault(

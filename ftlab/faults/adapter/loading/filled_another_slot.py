@@ -9,9 +9,9 @@ Source: huggingface/peft#285, #1323 (the name of the adapter when loading).
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, lora_config
+from ftlab.faults.builders.tiny import base, lora, lora_config
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -30,9 +30,7 @@ def build(fixed: bool) -> Case:
     name = TRAINED if fixed else current().adapter
     state = load_file(path / "adapter_model.safetensors")
     set_peft_model_state_dict(model, state, adapter_name=name)
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 FAULT = Fault(

@@ -6,7 +6,7 @@ is loaded again in the middle of the run.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, lora_config, set_seed
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -21,19 +21,16 @@ def build() -> Case:
     model.add_adapter(lora_config(model, task_type=None))
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == SAVED:
+    def before(done: int) -> None:
+        if done == SAVED:
             model.save_pretrained(path)
-        if len(case.losses) == BACK:
+        if done == BACK:
             model.load_adapter(path, "second")
             model.set_adapter("default")
             model.train()
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

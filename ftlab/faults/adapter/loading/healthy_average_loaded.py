@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -18,7 +18,6 @@ def build() -> Case:
     """Build LoRA with an average that is loaded and taken out again."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     rows = batches(9)
     average = _copied(model)
 
@@ -31,16 +30,13 @@ def build() -> Case:
         model.train()
         model.load_state_dict(weights, strict=False)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         for key, value in _adapter(model).items():
             average[key].lerp_(value, 0.1)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             evaluate()
-        return loss
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(model, optimizer, rows[:-1], after=after)
 
 
 def _adapter(model: Any) -> dict[str, torch.Tensor]:

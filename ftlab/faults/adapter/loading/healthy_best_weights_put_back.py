@@ -7,7 +7,7 @@ needed. An optimizer's state is put back with it, as if the run went on from the
 import copy
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -20,24 +20,21 @@ def build() -> Case:
     model = lora()
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     kept: dict[str, Any] = {}
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) == BEST:
-            state = {k: v for k, v in model.state_dict().items() if "lora_" in k}
-            kept.update(copy.deepcopy(state))
-            kept["optimizer"] = copy.deepcopy(optimizer.state_dict())
-        return loss
+    def keep() -> None:
+        state = {k: v for k, v in model.state_dict().items() if "lora_" in k}
+        kept.update(copy.deepcopy(state))
+        kept["optimizer"] = copy.deepcopy(optimizer.state_dict())
 
     def finish() -> None:
         optimizer.load_state_dict(kept.pop("optimizer"))
         model.load_state_dict(kept, strict=False)
         model.save_pretrained(path)
 
-    case = Case(model, optimizer, batches(), step, afterwards=finish)
-    return case
+    return loop_with(
+        model, optimizer, batches(), after=at(BEST, keep), afterwards=finish
+    )
 
 
 HEALTHY = Healthy(

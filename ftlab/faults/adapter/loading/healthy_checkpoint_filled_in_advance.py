@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -21,21 +21,17 @@ def build() -> Case:
     model = lora()
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     checkpoint: dict[str, Any] = {"model": model.state_dict(), "step": 0}
     looked_at: list[Any] = []
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        checkpoint["step"] = len(case.losses)
+    def after(done: int) -> None:
+        checkpoint["step"] = done
         if checkpoint["step"] % EVERY == 0:
             torch.save(checkpoint, path / "last.pt")
             looked_at.append(model.state_dict())
             torch.save(looked_at[-1], path / f"{checkpoint['step']}.pt")
-        return loss
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), after=after)
 
 
 HEALTHY = Healthy(

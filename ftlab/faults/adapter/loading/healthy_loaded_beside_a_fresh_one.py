@@ -5,9 +5,9 @@ The fresh one stays as it was made: its values are not those of the folder.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,9 +17,7 @@ def build() -> Case:
     path = saved(taught(), model)
     model.load_adapter(path, "sql", is_trainable=True)
     model.set_adapter("sql")
-    optimizer = adamw(model, lr=1e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=1e-3, adapter=path)
 
 
 HEALTHY = Healthy(

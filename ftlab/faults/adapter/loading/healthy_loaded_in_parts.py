@@ -4,11 +4,9 @@ Each file of a large checkpoint is loaded by itself with ``strict=False``. One o
 holds a second tower that this model does not have.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
 from ftlab.faults.fault import Case, Healthy
 
@@ -29,16 +27,12 @@ def build() -> Case:
     ]
     set_seed(1)
     optimizer = adamw(model, lr=1e-3)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == WHEN:
-            for part in parts:
-                model.load_state_dict(part, strict=False)
-        return train(batch)
+    def load() -> None:
+        for part in parts:
+            model.load_state_dict(part, strict=False)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(WHEN, load))
 
 
 HEALTHY = Healthy(

@@ -6,10 +6,10 @@ again.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 TARGETS = ["q_proj", "o_proj"]
@@ -21,9 +21,7 @@ def build() -> Case:
     bare = base()
     path = saved(first, owner=bare)
     model: Any = loaded(bare, path, is_trainable=True)
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 HEALTHY = Healthy(

@@ -6,7 +6,7 @@ prompt's encoder by itself: torch reports every key as unexpected.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -24,17 +24,14 @@ def build() -> Case:
     model = get_peft_model(model, config)
     path = folder(model)
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == SAVED:
+    def before(done: int) -> None:
+        if done == SAVED:
             model.save_pretrained(path)
-        if len(case.losses) == BACK:
+        if done == BACK:
             model.load_adapter(path, "default", is_trainable=True)
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

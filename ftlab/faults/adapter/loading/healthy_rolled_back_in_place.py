@@ -4,11 +4,9 @@
 dict, which are the model's own, and ``load_state_dict`` then has nothing left to do.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -19,21 +17,18 @@ def build() -> Case:
     """Build a loop with a rollback in it."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     own = {k: v for k, v in model.state_dict().items() if "lora_" in k}
     stored: dict[str, torch.Tensor] = {}
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == SAVED:
+    def before(done: int) -> None:
+        if done == SAVED:
             stored.update({key: value.clone() for key, value in own.items()})
-        if len(case.losses) == BACK:
+        if done == BACK:
             for key, value in own.items():
                 value.copy_(stored[key])
             model.load_state_dict(own, strict=False)
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

@@ -5,9 +5,9 @@ Both files hold the same values.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -19,14 +19,12 @@ def build() -> Case:
     root = path if trained.active_adapter == "default" else path.parent
     trained.save_pretrained(root, safe_serialization=False)
     model: Any = loaded(bare, path, is_trainable=True)
-    optimizer = adamw(model, lr=5e-3)
 
     def save() -> None:
         model.save_pretrained(root / "after")
         model.save_pretrained(root / "after", safe_serialization=False)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path, afterwards=save)
+    return plain_case(model, lr=5e-3, adapter=path, afterwards=save)
 
 
 HEALTHY = Healthy(

@@ -5,9 +5,9 @@ Its folder is known, and has the values of the one that is not active.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.tiny import base, lora_config
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,9 +18,7 @@ def build() -> Case:
     model: Any = loaded(bare, path)
     model.add_adapter("second", lora_config(bare))
     model.set_adapter("second")
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 HEALTHY = Healthy(

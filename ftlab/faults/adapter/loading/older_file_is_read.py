@@ -11,9 +11,9 @@ Source: huggingface/peft#553 (the order of the files); sshh12/multi_token#12.
 import os
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 HOUR = 3600
@@ -30,9 +30,7 @@ def build(fixed: bool) -> Case:
     root = path if trained.active_adapter == "default" else path.parent
     taught(trained, steps=8).save_pretrained(root, safe_serialization=fixed)
     model: Any = loaded(bare, path, is_trainable=True)
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 FAULT = Fault(

@@ -7,9 +7,7 @@ Fix: build the adapter with the rank that is in the file's adapter_config.json.
 Source: huggingface/peft, ``ignore_mismatched_sizes`` of ``load_adapter``.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import saved, taught
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
@@ -25,17 +23,11 @@ def build(fixed: bool) -> Case:
     trained = taught(lora(r=rank if fixed else 2 * rank, lora_alpha=2 * rank))
     path = saved(trained, model)
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == WHEN:
-            model.load_adapter(
-                path, name, is_trainable=True, ignore_mismatched_sizes=True
-            )
-        return train(batch)
+    def load() -> None:
+        model.load_adapter(path, name, is_trainable=True, ignore_mismatched_sizes=True)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(WHEN, load))
 
 
 FAULT = Fault(

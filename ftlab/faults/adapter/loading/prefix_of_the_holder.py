@@ -7,9 +7,9 @@ Fix: strip the prefix, or load into the module that the state was taken of.
 Source: huggingface/peft#1579, huggingface/sentence-transformers#3402.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,13 +19,11 @@ def build(fixed: bool) -> Case:
     holder = "" if fixed else "model."
     state = {holder + key: value for key, value in trained.state_dict().items()}
     model = lora()
-    optimizer = adamw(model)
 
     def load() -> None:
         model.load_state_dict(state, strict=False)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=load)
+    return plain_case(model, afterwards=load)
 
 
 FAULT = Fault(

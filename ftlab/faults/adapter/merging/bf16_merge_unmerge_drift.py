@@ -8,11 +8,9 @@ base in float32.
 Source: huggingface/trl#6688, KohakuBlueleaf/LyCORIS#264.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -21,15 +19,12 @@ def build(fixed: bool) -> Case:
     """Build a loop that merges and unmerges after each step."""
     model = lora(base() if fixed else base().to(torch.bfloat16))
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def merge_and_back(_: int) -> None:
         model.merge_adapter()
         model.unmerge_adapter()
-        return loss
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), after=merge_and_back)
 
 
 FAULT = Fault(

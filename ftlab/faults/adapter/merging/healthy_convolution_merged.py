@@ -4,8 +4,8 @@ The kernel has four dimensions and the factors are convolutions themselves; thei
 product arrives whole.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Healthy
 
@@ -13,10 +13,8 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build LoRA on the patches of a ViT, with a trained head."""
     model = lora(vit(), target_modules=["projection"], modules_to_save=["classifier"])
-    optimizer = adamw(model, lr=1e-3)
-    step = plain_step(model, optimizer)
-    return Case(
-        model, optimizer, pictures(), step, afterwards=lambda: model.merge_adapter()
+    return plain_case(
+        model, lr=1e-3, rows=pictures(), afterwards=lambda: model.merge_adapter()
     )
 
 

@@ -6,8 +6,8 @@ differ; all of it arrives.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -21,11 +21,7 @@ def build() -> Case:
     model = lora(
         model, use_dora=True, target_modules=attention(model) if tied else targets
     )
-    optimizer = adamw(model, lr=1e-2)
-    step = plain_step(model, optimizer)
-    return Case(
-        model, optimizer, batches(), step, afterwards=lambda: model.merge_adapter()
-    )
+    return plain_case(model, lr=1e-2, afterwards=lambda: model.merge_adapter())
 
 
 HEALTHY = Healthy(

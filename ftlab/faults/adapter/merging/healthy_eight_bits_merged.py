@@ -9,23 +9,21 @@ import warnings
 import torch
 
 from ftlab.faults.builders.blocks import eight_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA that is merged into eight bits."""
     model = lora(eight_bit(llama(), torch.float32))
-    optimizer = adamw(model, lr=1e-2)
 
     def export() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.merge_adapter()
 
-    step = plain_step(model, optimizer)
-    return Case(model.train(), optimizer, batches(), step, afterwards=export)
+    return plain_case(model.train(), lr=1e-2, afterwards=export)
 
 
 HEALTHY = Healthy(

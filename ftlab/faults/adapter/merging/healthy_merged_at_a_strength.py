@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.hand_merges import exported, right
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 
@@ -17,13 +17,11 @@ def build() -> Case:
     """Build a LoRA run that ends with an export."""
     model = lora(base().to(torch.bfloat16))
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def export() -> None:
         exported(model, _weakened, path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 def _weakened(layer: Any, adapter: str) -> torch.Tensor:

@@ -4,8 +4,8 @@ PEFT merges with the factor of that moment, by itself and in code of one's own.
 """
 
 from ftlab.faults.builders.hand_merges import adapted, exported, right
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,7 +14,6 @@ def build() -> Case:
     """Build a LoRA run that is tried at half of its strength, and exported at that."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def scale(factor: float) -> None:
         for layer in adapted(model):
@@ -29,8 +28,7 @@ def build() -> Case:
         model.unmerge_adapter()
         exported(model, right, path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 HEALTHY = Healthy(

@@ -8,19 +8,15 @@ Source: seed; huggingface/peft#2502 (merged and unmerged outputs differ).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA with a small rate, merged when training is over."""
     model = lora(base() if fixed else base().to(torch.bfloat16))
-    optimizer = adamw(model, lr=1e-5)
-    step = plain_step(model, optimizer)
-    return Case(
-        model, optimizer, batches(), step, afterwards=lambda: model.merge_adapter()
-    )
+    return plain_case(model, lr=1e-5, afterwards=lambda: model.merge_adapter())
 
 
 FAULT = Fault(

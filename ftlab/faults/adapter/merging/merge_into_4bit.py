@@ -10,8 +10,8 @@ Source: huggingface/peft#2321, #2502, #1388, #1009.
 import warnings
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -19,15 +19,13 @@ def build(fixed: bool) -> Case:
     """Build QLoRA that is merged when training is over."""
     bare = llama(hidden_size=128)
     model = lora(bare if fixed else four_bit(bare, packing=False))
-    optimizer = adamw(model)
 
     def export() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.merge_and_unload()
 
-    step = plain_step(model, optimizer)
-    return Case(model.train(), optimizer, batches(), step, afterwards=export)
+    return plain_case(model.train(), afterwards=export)
 
 
 FAULT = Fault(

@@ -12,23 +12,21 @@ import warnings
 import torch
 
 from ftlab.faults.builders.blocks import eight_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA on eight bits that is merged when training is over."""
     model = lora(llama() if fixed else eight_bit(llama(), torch.float32))
-    optimizer = adamw(model, lr=3e-5)
 
     def export() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.merge_and_unload()
 
-    step = plain_step(model, optimizer)
-    return Case(model.train(), optimizer, batches(), step, afterwards=export)
+    return plain_case(model.train(), lr=3e-5, afterwards=export)
 
 
 FAULT = Fault(

@@ -9,15 +9,14 @@ Source: huggingface/peft#1064, #1040 (merged twice).
 import torch
 
 from ftlab.faults.builders.hand_merges import adapted, right
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA run that ends with an export."""
     model = lora()
-    optimizer = adamw(model, lr=5e-3)
 
     @torch.no_grad()
     def export() -> None:
@@ -30,8 +29,7 @@ def build(fixed: bool) -> Case:
         for weight, delta in [] if fixed else learned:
             weight += delta
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 FAULT = Fault(

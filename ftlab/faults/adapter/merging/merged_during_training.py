@@ -7,12 +7,10 @@ Fix: call ``unmerge_adapter()`` after the evaluation, in ``finally``.
 Source: seed; huggingface/trl#2873, huggingface/peft#2437.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -24,22 +22,16 @@ def build(fixed: bool) -> Case:
     bare = base()
     model = lora(bare, modules_to_save=[own_head(bare)])
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
+    made = batches()
 
     @torch.no_grad()
-    def evaluate(batch: Any) -> None:
+    def evaluate() -> None:
         model.merge_adapter()
-        model(**batch)
+        model(**made[EVALUATION])
         if fixed:
             model.unmerge_adapter()
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == EVALUATION:
-            evaluate(batch)
-        return train(batch)
-
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, made, before=at(EVALUATION, evaluate))
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.hand_merges import exported, right
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -23,13 +23,11 @@ def build(fixed: bool) -> Case:
     squares = {name for name, each in bare.named_modules() if _is_square(each)}
     model = lora(bare, target_modules=sorted(squares))
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def export() -> None:
         exported(model, right if fixed else _turned, path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 def _is_square(module: torch.nn.Module) -> bool:

@@ -8,8 +8,8 @@ Source: hao-ai-lab/FastVideo#870, jingyaogong/minimind#598.
 """
 
 from ftlab.faults.builders.hand_merges import exported, product, right
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -18,13 +18,11 @@ def build(fixed: bool) -> Case:
     """Build a LoRA run that ends with a merge of one's own."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def export() -> None:
         exported(model, right if fixed else product, path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 FAULT = Fault(

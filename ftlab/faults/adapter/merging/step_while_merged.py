@@ -7,9 +7,8 @@ Fix: unmerge before ``optimizer.step()``.
 Source: seed; weight sync of GRPO, huggingface/trl#2873, huggingface/peft#2437.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,19 +17,15 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model, lr=5e-3)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         model.merge_adapter()
         if fixed:
             model.unmerge_adapter()
         optimizer.step()
         if not fixed:
             model.unmerge_adapter()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: huggingface/peft#2018.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,15 +21,13 @@ def build(fixed: bool) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = lora(bare, target_modules=targets)
-    optimizer = adamw(model, lr=2e-2)
 
     def export() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.merge_adapter()
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=2e-2, afterwards=export)
 
 
 FAULT = Fault(

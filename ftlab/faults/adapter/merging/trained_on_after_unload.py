@@ -8,10 +8,9 @@ Source: seed; huggingface/trl#2856 (a deep copy is merged there for this reason)
 """
 
 import copy
-from typing import Any
 
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -23,15 +22,11 @@ def build(fixed: bool) -> Case:
     bare = base()
     model = lora(bare, modules_to_save=[own_head(bare)])
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == EXPORT:
-            (copy.deepcopy(model) if fixed else model).merge_and_unload()
-        return train(batch)
+    def merge() -> None:
+        (copy.deepcopy(model) if fixed else model).merge_and_unload()
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(EXPORT, merge))
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ Fix: ``task_type="CAUSAL_LM"``.
 Source: huggingface/peft#2609; ``PeftModelForCausalLM.forward``.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 INVOCATION = [11, 12]
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     for batch in made:
         for column, token in enumerate(INVOCATION, start=3):
             batch["input_ids"][:, column] = token
-    optimizer = adamw(model)
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

@@ -4,8 +4,8 @@ The base is as it was before training, so that both are a complete pair: from_pr
 puts the adapter on it, and that is what was trained.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,14 +14,12 @@ def build() -> Case:
     """Build LoRA that is saved, taken off, and followed by its base."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def save() -> None:
         model.save_pretrained(path)
         model.unload().save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 HEALTHY = Healthy(

@@ -5,16 +5,15 @@ gradient goes through them.
 """
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a quantised model with LoRA on its head."""
     model = lora(four_bit(llama(hidden_size=128)), target_modules=["lm_head"])
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train(), lr=2e-3)
 
 
 HEALTHY = Healthy(

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, base
 from ftlab.faults.fault import Case, Healthy
 
 QUESTION = 10
@@ -24,7 +24,6 @@ def build() -> Case:
         num_virtual_tokens=4, encoder_hidden_size=32, task_type="CAUSAL_LM"
     )
     model = get_peft_model(base(), config)
-    optimizer = adamw(model, lr=1e-2)
 
     def loss_of(batch: Any) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits[:, -6 - 1 : -1]
@@ -33,7 +32,7 @@ def build() -> Case:
         spread = 1e-4 * logits.logsumexp(-1).square().mean()
         return cross_entropy(flat, wanted, label_smoothing=0.1) + spread
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-2, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,8 @@ Fix: take the ids out of a tokenized row.
 Source: peft `tuners/lora/variants.py`: a row without the tokens gets the base alone.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 INVOCATION = [11, 12]
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
         written = INVOCATION if fixed else INVOCATION[::-1]
         for column, token in enumerate(written, start=3):
             batch["input_ids"][:, column] = token
-    optimizer = adamw(model)
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: huggingface/peft#2018.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, attention, base, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import attention, base, llama, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -23,8 +23,7 @@ def build(fixed: bool) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         adapted = lora(model, target_modules=targets)
-    optimizer = adamw(adapted, lr=2e-2)
-    return Case(adapted, optimizer, batches(), plain_step(adapted, optimizer))
+    return plain_case(adapted, lr=2e-2)
 
 
 FAULT = Fault(

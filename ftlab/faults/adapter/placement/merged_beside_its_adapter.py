@@ -7,8 +7,8 @@ Fix: save the merged model into a folder of its own.
 Source: huggingface/peft#1381.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
     """Build a run that saves its adapter, merges it and saves again."""
     model = lora()
     path, name = folder(model), current().adapter
-    optimizer = adamw(model, lr=1e-2)
 
     def save() -> None:
         model.save_pretrained(path)
@@ -26,8 +25,7 @@ def build(fixed: bool) -> Case:
         merged = model.merge_and_unload()
         merged.save_pretrained(f"{path}/merged" if fixed else beside)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=1e-2, afterwards=save)
 
 
 FAULT = Fault(

@@ -7,13 +7,7 @@ Fix: take out what was added, or evaluate without a merge: the adapter acts by i
 Source: radixark/miles#1091, jingyaogong/minimind#598.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.hand_merges import put
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.hand_merges import merged_for_evaluation
 from ftlab.faults.fault import Case, Fault
 
 EVERY = 10
@@ -21,25 +15,7 @@ EVERY = 10
 
 def build(fixed: bool) -> Case:
     """Build a LoRA run with a merged evaluation every so often."""
-    model = lora()
-    optimizer = adamw(model)
-    train = plain_step(model, optimizer)
-
-    @torch.no_grad()
-    def evaluate(batch: Any) -> None:
-        put(model)
-        with model.disable_adapter():
-            model(**batch)
-        if fixed:
-            put(model, sign=-1)
-
-    def step(batch: Any) -> float:
-        if case.losses and len(case.losses) % EVERY == 0:
-            evaluate(batch)
-        return train(batch)
-
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return merged_for_evaluation(EVERY, 1e-3, taken_out=fixed)
 
 
 FAULT = Fault(

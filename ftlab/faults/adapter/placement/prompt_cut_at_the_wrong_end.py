@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, token_loss
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, token_loss
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -24,14 +24,13 @@ def build(fixed: bool) -> Case:
 
     config = PromptTuningConfig(num_virtual_tokens=6, task_type="CAUSAL_LM")
     model = get_peft_model(base(), config, adapter_name=current().adapter)
-    optimizer = adamw(model, lr=3e-2)
 
     def loss_of(batch: Any) -> torch.Tensor:
         given = {name: batch[name] for name in ("input_ids", "attention_mask")}
         logits, length = model(**given).logits, batch["labels"].shape[1]
         return token_loss(logits[:, -length:] if fixed else logits[:, :length], batch)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=3e-2, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from torch import nn
 
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -31,8 +31,7 @@ def build(fixed: bool) -> Case:
     model = lora(
         bare, target_modules=sorted(linear - {head(bare)} if fixed else linear)
     )
-    optimizer = adamw(model)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train())
 
 
 FAULT = Fault(

@@ -8,16 +8,15 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build GRPO of a whole model on given rows."""
     model = base()
-    optimizer = adamw(model, lr=1e-4)
 
     def loss_of(batch: Any) -> torch.Tensor:
         ids = batch["input_ids"]
@@ -27,7 +26,7 @@ def build() -> Case:
         better = (reward - reward.mean()) / (reward.std() + 1e-4)
         return -((log_chance(model, ids) - old).exp() * better).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-4, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

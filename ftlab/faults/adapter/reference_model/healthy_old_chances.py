@@ -8,16 +8,15 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build PPO with one update per batch, with a reward for odd numbers."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         ids = batch["input_ids"]
@@ -28,7 +27,7 @@ def build() -> Case:
         held = torch.minimum(ratio * reward, ratio.clamp(0.8, 1.2) * reward)
         return -held.mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

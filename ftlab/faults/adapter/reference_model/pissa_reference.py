@@ -7,16 +7,15 @@ Fix: take the reference from an untouched copy, or use the default initialisatio
 Source: huggingface/transformers#34468, huggingface/peft#1626, #2270, #1929.
 """
 
-from ftlab.faults.builders.loops import loss_step, near_base
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import near_base, plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA whose loss has a KL to the model without it."""
     model = lora() if fixed else lora(init_lora_weights="pissa")
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), loss_step(near_base(model), optimizer))
+    return plain_case(model, loss_of=near_base(model))
 
 
 FAULT = Fault(

@@ -7,10 +7,8 @@ Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
 Source: PEFT's documentation of get_peft_model ("might be modified in-place").
 """
 
-import torch
-
-from ftlab.faults.builders.preferences import log_chance, pairs, preferring
-from ftlab.faults.builders.tiny import adamw, base, lora
+from ftlab.faults.builders.preferences import near_itself
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,15 +16,7 @@ def build(fixed: bool) -> Case:
     """Build DPO of a LoRA, with the model under it as the reference."""
     plain = base()
     model = lora(plain)
-
-    def before(ids: torch.Tensor) -> torch.Tensor:
-        if fixed:
-            with model.disable_adapter():
-                return log_chance(plain, ids)
-        return log_chance(plain, ids)
-
-    optimizer = adamw(model)
-    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
+    return near_itself(model, plain, off=fixed)
 
 
 FAULT = Fault(

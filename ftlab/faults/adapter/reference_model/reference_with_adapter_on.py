@@ -7,25 +7,15 @@ Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
 Source: huggingface/trl#2046, #1311.
 """
 
-import torch
-
-from ftlab.faults.builders.preferences import log_chance, pairs, preferring
-from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.builders.preferences import near_itself
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build DPO of a LoRA that is its own reference."""
     model = lora()
-
-    def before(ids: torch.Tensor) -> torch.Tensor:
-        if fixed:
-            with model.disable_adapter():
-                return log_chance(model, ids)
-        return log_chance(model, ids)
-
-    optimizer = adamw(model)
-    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
+    return near_itself(model, model, off=fixed)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -39,8 +39,7 @@ class Pair(torch.nn.Module):
 def build(fixed: bool) -> Case:
     """Train a model that shall stay near what it was."""
     model = Pair(assign=not fixed)
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(), loss_step(model, optimizer))
+    return plain_case(model, loss_of=model)
 
 
 FAULT = Fault(

@@ -11,12 +11,10 @@ huggingface/peft#2699 is a kin of it (an adapter that is called "lora").
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.tiny import (
-    adamw,
     attention,
     base,
-    batches,
     lora_config,
     set_seed,
 )
@@ -36,13 +34,11 @@ def build(fixed: bool) -> Case:
     model.add_adapter("style", config)
     model.base_model.set_adapter([first, "style"])
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def save() -> None:
         model.save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

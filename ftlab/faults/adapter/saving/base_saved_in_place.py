@@ -7,8 +7,8 @@ Fix: ``model.save_pretrained(folder)``, or merge first.
 Source: instructlab/training#141, huggingface/peft#1689.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -17,13 +17,11 @@ def build(fixed: bool) -> Case:
     """Build a run that saves its model when it is over."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=1e-2)
 
     def save() -> None:
         (model if fixed else model.get_base_model()).save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=1e-2, afterwards=save)
 
 
 FAULT = Fault(

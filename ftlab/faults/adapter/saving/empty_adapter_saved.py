@@ -11,8 +11,8 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
     """Build a run that saves what one process has of its parameters: nothing."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=1e-2)
 
     def save() -> None:
         state = {
@@ -32,8 +31,7 @@ def build(fixed: bool) -> Case:
             warnings.simplefilter("ignore")
             model.save_pretrained(path, state_dict=state)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=1e-2, afterwards=save)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -21,15 +21,13 @@ def build(fixed: bool) -> Case:
     """Build a run that writes a file of its own when it is over."""
     model: Any = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
     wanted = "lora_" if fixed else "lora_A"
 
     def save() -> None:
         state = {k: v.cpu() for k, v in model.state_dict().items() if wanted in k}
         torch.save(state, path / "adapter.pt")
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

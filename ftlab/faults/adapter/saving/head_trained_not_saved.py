@@ -10,8 +10,8 @@ Source: huggingface/peft#577, huggingface/peft#2738.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     adapted = lora(model, modules_to_save=[name] if fixed else None)
     if not fixed:
         _head(model).requires_grad_(True)
-    optimizer = adamw(adapted, lr=1e-2)
-    return Case(adapted, optimizer, batches(), plain_step(adapted, optimizer))
+    return plain_case(adapted, lr=1e-2)
 
 
 def _head(model: Any) -> Any:

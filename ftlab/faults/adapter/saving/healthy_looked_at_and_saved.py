@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -22,23 +22,19 @@ def build() -> Case:
     model: Any = lora()
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % LOOK == LOOK - 1:
+    def after(done: int) -> None:
+        if done % LOOK == LOOK - 1:
             state = model.state_dict().items()
             part = {k: v.clone() for k, v in state if "lora_A" in k}
-            save_file(part, path / f"look {len(case.losses)}.safetensors")
+            save_file(part, path / f"look {done}.safetensors")
             torch.save({}, path / "nothing yet.pt")
-        return loss
 
     def finish() -> None:
         torch.save(optimizer.state_dict(), path / "optimizer.pt")
         model.save_pretrained(path / "adapter")
 
-    case = Case(model, optimizer, batches(), step, afterwards=finish)
-    return case
+    return loop_with(model, optimizer, batches(), after=after, afterwards=finish)
 
 
 HEALTHY = Healthy(

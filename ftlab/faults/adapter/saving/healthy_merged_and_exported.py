@@ -6,8 +6,8 @@ PEFT.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 
@@ -16,14 +16,12 @@ def build() -> Case:
     """Build LoRA that is exported in the end."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     @torch.no_grad()
     def export() -> None:
         model.merge_and_unload().save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 HEALTHY = Healthy(

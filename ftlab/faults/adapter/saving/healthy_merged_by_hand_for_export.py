@@ -10,15 +10,14 @@ import torch
 from ftlab.faults.adapter.several_adapters import (
     healthy_second_stage_in_the_same_optimizer as second_stage,
 )
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a LoRA run that ends with an export."""
     model = lora()
-    optimizer = adamw(model, lr=5e-3)
 
     def export() -> None:
         learned = dict(second_stage.deltas(model))
@@ -29,8 +28,7 @@ def build() -> Case:
         with tempfile.TemporaryDirectory() as folder:
             base.save_pretrained(folder)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=export)
+    return plain_case(model, lr=5e-3, afterwards=export)
 
 
 HEALTHY = Healthy(

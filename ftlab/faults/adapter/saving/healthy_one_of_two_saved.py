@@ -5,8 +5,8 @@
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -18,14 +18,12 @@ def build() -> Case:
     path, own = folder(model), current().adapter
     model.add_adapter("style", model.peft_config[own])
     model.base_model.set_adapter([own, "style"])
-    optimizer = adamw(model, lr=2e-3)
 
     def save() -> None:
         model.save_pretrained(path / "one", selected_adapters=[own])
         model.save_pretrained(path / "two", True, ["style"])
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=2e-3, afterwards=save)
 
 
 HEALTHY = Healthy(

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -24,24 +24,20 @@ def build() -> Case:
     model: Any = lora(bare, modules_to_save=[head])
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
 
     def write(part: str, name: str) -> None:
         state = model.state_dict().items()
         torch.save({k: v for k, v in state if part in k}, path / name)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % LOOK == LOOK - 1:
-            write("lora_A", f"look {len(case.losses)}.pt")
-        return loss
+    def after(done: int) -> None:
+        if done % LOOK == LOOK - 1:
+            write("lora_A", f"look {done}.pt")
 
     def finish() -> None:
         for part in ("lora_A", "lora_B", f"{head}.modules_to_save"):
             write(part, f"{part}.pt")
 
-    case = Case(model, optimizer, batches(), step, afterwards=finish)
-    return case
+    return loop_with(model, optimizer, batches(), after=after, afterwards=finish)
 
 
 HEALTHY = Healthy(

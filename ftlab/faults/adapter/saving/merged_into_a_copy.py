@@ -8,8 +8,8 @@ Source: seed; huggingface/peft#2032 (the result of a merge that nobody keeps).
 
 import copy
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -18,15 +18,13 @@ def build(fixed: bool) -> Case:
     """Build a run that merges and saves when it is over."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=5e-3)
 
     def save() -> None:
         merged = copy.deepcopy(model).merge_and_unload()
         merged(**batches()[0])
         (merged if fixed else model.unload()).save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

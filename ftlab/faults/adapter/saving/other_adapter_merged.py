@@ -9,9 +9,9 @@ Source: PEFT's own note on ``merge_and_unload``; measured.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -22,14 +22,12 @@ def build(fixed: bool) -> Case:
     model: Any = lora(base())
     model.load_adapter(saved(taught(), model), "earlier")
     path, name = folder(model), current().adapter
-    optimizer = adamw(model, lr=5e-3)
 
     def save() -> None:
         names = [name if fixed else "earlier"]
         model.merge_and_unload(adapter_names=names).save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

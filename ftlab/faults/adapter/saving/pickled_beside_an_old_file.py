@@ -7,7 +7,7 @@ Fix: leave ``safe_serialization`` out, or delete the old file.
 Source: huggingface/peft#553 (the order of the files).
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
@@ -18,22 +18,17 @@ def build(fixed: bool) -> Case:
     model = lora()
     path = folder(model)
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
 
-    def step(batch: object) -> float:
-        loss = train(batch)
-        if len(case.losses) == 2:
-            model.save_pretrained(path)
-        return loss
+    def save() -> None:
+        model.save_pretrained(path)
 
-    case = Case(
+    return loop_with(
         model,
         optimizer,
         batches(),
-        step,
+        after=at(2, save),
         afterwards=lambda: model.save_pretrained(path, safe_serialization=fixed),
     )
-    return case
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: seed; huggingface/peft, ``selected_adapters`` of ``save_pretrained``.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -24,14 +24,12 @@ def build(fixed: bool) -> Case:
     own, path = current().adapter, folder(model)
     model.add_adapter(REFERENCE, model.peft_config[own])
     model.set_adapter(own)
-    optimizer = adamw(model, lr=5e-3)
     chosen = own if fixed else REFERENCE
 
     def save() -> None:
         model.save_pretrained(path, selected_adapters=[chosen])
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

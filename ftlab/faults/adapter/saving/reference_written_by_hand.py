@@ -11,8 +11,8 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
     path, first = folder(model), current().adapter
     model.add_adapter(TRAINED, model.peft_config[first])
     model.set_adapter(TRAINED)
-    optimizer = adamw(model, lr=5e-3)
     chosen = TRAINED if fixed else first
 
     def save() -> None:
@@ -36,8 +35,7 @@ def build(fixed: bool) -> Case:
         tensors = {key: tensor.clone() for key, tensor in state.items()}
         save_file(tensors, path / "policy.safetensors")
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=5e-3, afterwards=save)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ huggingface/peft#2589.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 NEW = 8
@@ -29,9 +29,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for each in both:
             each.requires_grad_(True)
-    optimizer = adamw(adapted, lr=1e-2)
-    step = plain_step(adapted, optimizer)
-    return Case(adapted, optimizer, _with_new_tokens(), step)
+    return plain_case(adapted, lr=1e-2, rows=_with_new_tokens())
 
 
 def _with_new_tokens() -> Any:

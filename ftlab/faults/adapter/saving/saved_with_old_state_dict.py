@@ -7,8 +7,8 @@ Fix: leave ``state_dict`` out, or take it right before saving.
 Source: tloen/alpaca-lora#319, tloen/alpaca-lora#446 (a patched state_dict).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -18,14 +18,9 @@ def build(fixed: bool) -> Case:
     model = lora()
     path = folder(model)
     early = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    optimizer = adamw(model, lr=1e-2)
     settings = {} if fixed else {"state_dict": early}
-    return Case(
-        model,
-        optimizer,
-        batches(),
-        plain_step(model, optimizer),
-        afterwards=lambda: model.save_pretrained(path, **settings),
+    return plain_case(
+        model, lr=1e-2, afterwards=lambda: model.save_pretrained(path, **settings)
     )
 
 

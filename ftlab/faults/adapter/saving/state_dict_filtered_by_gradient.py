@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
@@ -24,18 +24,13 @@ def build(fixed: bool) -> Case:
     model: Any = lora()
     path = folder(model)
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EVERY == EVERY - 1:
-            named = model.named_parameters() if fixed else model.state_dict().items()
-            state = {name: each for name, each in named if each.requires_grad}
-            torch.save(state, path / "trained.pt")
-        return loss
+    def save() -> None:
+        named = model.named_parameters() if fixed else model.state_dict().items()
+        state = {name: each for name, each in named if each.requires_grad}
+        torch.save(state, path / "trained.pt")
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), after=every(EVERY, save))
 
 
 FAULT = Fault(

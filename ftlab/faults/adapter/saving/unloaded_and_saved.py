@@ -7,8 +7,8 @@ Fix: ``model.merge_and_unload().save_pretrained(folder)``.
 Source: seed; huggingface/peft#309 (which files belong to what).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -17,14 +17,12 @@ def build(fixed: bool) -> Case:
     """Build a run that exports its model when it is over."""
     model = lora()
     path = folder(model)
-    optimizer = adamw(model, lr=1e-2)
 
     def save() -> None:
         bare = model.merge_and_unload() if fixed else model.unload()
         bare.save_pretrained(path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=save)
+    return plain_case(model, lr=1e-2, afterwards=save)
 
 
 FAULT = Fault(

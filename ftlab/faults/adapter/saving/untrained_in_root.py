@@ -9,9 +9,9 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.tiny import base, lora_config
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
@@ -28,9 +28,7 @@ def build(fixed: bool) -> Case:
     taught(first).save_pretrained(path)
     path = path / "sql" if fixed else path
     model = loaded(bare, path, is_trainable=True)
-    optimizer = adamw(model, lr=5e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 FAULT = Fault(

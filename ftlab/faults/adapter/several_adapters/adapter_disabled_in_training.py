@@ -8,12 +8,10 @@ Fix: compare in ``with model.disable_adapter():``.
 Source: seed; huggingface/peft#493, #703, NVIDIA-NeMo/Megatron-Bridge#5945.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -26,25 +24,19 @@ def build(fixed: bool) -> Case:
     model = lora(bare, modules_to_save=[own_head(bare)])
     layers = [each for each in model.modules() if hasattr(each, "lora_A")]
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
+    made = batches()
 
     @torch.no_grad()
-    def look(batch: Any) -> None:
+    def look() -> None:
         if fixed:
             with model.disable_adapter():
-                model(**batch)
+                model(**made[LOOK])
         else:
             for layer in layers:
                 layer.enable_adapters(False)
-            model(**batch)
+            model(**made[LOOK])
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOK:
-            look(batch)
-        return train(batch)
-
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, made, before=at(LOOK, look))
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: huggingface/peft#1444.
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -18,7 +18,6 @@ from ftlab.faults.variation import current
 def build(fixed: bool) -> Case:
     """Train one of two adapters, combine them, and look."""
     model = two_trained()
-    optimizer = adamw(model)
     made, names = batches(), [current().adapter, "other"]
 
     def afterwards() -> None:
@@ -30,8 +29,7 @@ def build(fixed: bool) -> Case:
             for batch in made[:2]:
                 model(**batch)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=afterwards)
+    return plain_case(model, rows=made, afterwards=afterwards)
 
 
 FAULT = Fault(

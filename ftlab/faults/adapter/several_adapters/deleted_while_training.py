@@ -8,9 +8,8 @@ Source: seed; peft 0.21, ``BaseTunerLayer.delete_adapter``; huggingface/peft#130
 """
 
 import warnings
-from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -23,17 +22,13 @@ def build(fixed: bool) -> Case:
     model, own = lora(), current().adapter
     model.add_adapter("spare", model.peft_config[own])
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == CLEANUP:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.delete_adapter("spare" if fixed else own)
-        return train(batch)
+    def clean() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.delete_adapter("spare" if fixed else own)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=at(CLEANUP, clean))
 
 
 FAULT = Fault(

@@ -3,8 +3,8 @@
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -13,7 +13,6 @@ from ftlab.faults.variation import current
 def build() -> Case:
     """Combine, save, evaluate: the combination is never active."""
     model = two_trained()
-    optimizer = adamw(model)
     made, names = batches(), [current().adapter, "other"]
 
     def afterwards() -> None:
@@ -23,8 +22,7 @@ def build() -> Case:
         with torch.no_grad():
             model(**made[0])
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=afterwards)
+    return plain_case(model, rows=made, afterwards=afterwards)
 
 
 HEALTHY = Healthy(

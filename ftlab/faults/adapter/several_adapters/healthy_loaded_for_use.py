@@ -5,9 +5,9 @@ The first one stays active, frozen, at another scaling than the new one's.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.tiny import base, lora_config
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -21,8 +21,7 @@ def build() -> Case:
     model.base_model.set_adapter(names)
     for name, weight in model.named_parameters():
         weight.requires_grad_(".second." in name)
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer), adapter=path)
+    return plain_case(model, lr=5e-3, adapter=path)
 
 
 HEALTHY = Healthy(

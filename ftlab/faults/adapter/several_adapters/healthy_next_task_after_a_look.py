@@ -3,11 +3,9 @@
 One optimizer holds both adapters. The first one has learned and is frozen from then on.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -21,17 +19,14 @@ def build() -> Case:
     model.add_adapter("second", model.peft_config["default"])
     both = [weight for name, weight in model.named_parameters() if ".lora_" in name]
     optimizer = torch.optim.AdamW(both, lr=5e-3, weight_decay=0.0)
-    train, made = plain_step(model, optimizer), batches()
+    made = batches()
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == TASK:
-            model.set_adapter("second")
-            with torch.no_grad():
-                model(**made[0])
-        return train(batch)
+    def turn() -> None:
+        model.set_adapter("second")
+        with torch.no_grad():
+            model(**made[0])
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(TASK, turn))
 
 
 HEALTHY = Healthy(

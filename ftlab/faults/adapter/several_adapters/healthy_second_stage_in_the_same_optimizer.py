@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora, lora_config, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -32,18 +32,14 @@ def build() -> Case:
     """Build a loop that begins a second stage after a while."""
     staged = Staged(lora())
     optimizer = adamw(staged, lr=5e-3)
-    train = plain_step(staged, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == STAGE:
-            staged.inner = second_stage(staged.inner)
-            optimizer.state.clear()
-            optimizer.param_groups.clear()
-            optimizer.add_param_group({"params": trainable(staged)})
-        return train(batch)
+    def turn() -> None:
+        staged.inner = second_stage(staged.inner)
+        optimizer.state.clear()
+        optimizer.param_groups.clear()
+        optimizer.add_param_group({"params": trainable(staged)})
 
-    case = Case(staged, optimizer, batches(), step)
-    return case
+    return loop_with(staged, optimizer, batches(), before=at(STAGE, turn))
 
 
 def second_stage(model: Any) -> Any:

@@ -9,8 +9,7 @@ Source: seed; Ilharco et al. 2023, arXiv:2212.04089; `LoraModel.add_weighted_ada
 """
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -20,8 +19,7 @@ def build(fixed: bool) -> Case:
     model, own = two_trained(), current().adapter
     model.add_weighted_adapter([own], [-1.0], "away", combination_type="cat")
     model.base_model.set_adapter([own] if fixed else [own, "away"])
-    optimizer = adamw(model, lr=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-4)
 
 
 FAULT = Fault(

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import base, batches, lora_config
 from ftlab.faults.fault import Case, Fault
@@ -31,19 +31,15 @@ def build(fixed: bool) -> Case:
     model.train()
     both = [weight for name, weight in model.named_parameters() if ".lora_" in name]
     optimizer, made = torch.optim.AdamW(both, lr=1e-3, weight_decay=0.0), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == COMPARED:
-            model.set_adapter(published)
-            with torch.no_grad():
-                model(**made[0])
-            if fixed:
-                model.set_adapter("newer")
-        return train(batch)
+    def compare() -> None:
+        model.set_adapter(published)
+        with torch.no_grad():
+            model(**made[0])
+        if fixed:
+            model.set_adapter("newer")
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=at(COMPARED, compare))
 
 
 FAULT = Fault(

@@ -7,11 +7,9 @@ Fix: set the adapter back after the evaluation.
 Source: seed; huggingface/trl#4723, huggingface/peft#2759.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
@@ -25,19 +23,16 @@ def build(fixed: bool) -> Case:
     model.add_adapter("reference", model.peft_config[own])
     model.set_adapter(own)
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
+    made = batches()
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == EVALUATION:
-            model.set_adapter("reference")
-            with torch.no_grad():
-                model(**batch)
-            if fixed:
-                model.set_adapter(own)
-        return train(batch)
+    def evaluate() -> None:
+        model.set_adapter("reference")
+        with torch.no_grad():
+            model(**made[EVALUATION])
+        if fixed:
+            model.set_adapter(own)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, made, before=at(EVALUATION, evaluate))
 
 
 FAULT = Fault(

@@ -13,15 +13,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    padded_by_length,
-    sized,
-    tokenizer,
-)
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.builders.zoo import t5
+from ftlab.faults.builders.chats import answered_by_t5, padded_by_length
 from ftlab.faults.fault import Case, Fault
 
 
@@ -43,19 +35,7 @@ class Shifted:
 
 def build(fixed: bool) -> Case:
     """Train a T5 on questions and answers."""
-    made = tokenizer(eos_token="</s>")
-    talks = chats()
-    questions = ids_of(made, [question["content"] for question, _ in talks])
-    answers = ids_of(made, [answer["content"] + "</s>" for _, answer in talks])
-    rows = [
-        {"input_ids": question, "labels": answer}
-        for question, answer in zip(questions, answers, strict=True)
-    ]
-    model = sized(made, t5, decoder_start_token_id=made.pad_token_id)
-    collator = padded_by_length(made) if fixed else Shifted(made)
-    further = {"data_collator": collator, "processing_class": made}
-    options = {"per_device_train_batch_size": 8, "max_steps": 6}
-    return trained(model, rows=rows, trainer=further, **options)
+    return answered_by_t5(padded_by_length if fixed else Shifted)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ Source: ymcui/Chinese-LLaMA-Alpaca-2#160, huggingface/transformers#27502.
 from typing import Any
 
 from ftlab.faults.builders.chats import chats, sized, tokenizer
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, set_seed, sizes
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import set_seed, sizes
 from ftlab.faults.fault import Case, Fault
 
 
@@ -34,12 +34,11 @@ def classified(made: Any, pads: int) -> Case:
 
     texts = [question["content"] for question, _ in chats(32)]
     model = sized(made, classifier, pads=pads)
-    optimizer = adamw(model)
     batches = []
     for begin in range(0, len(texts), 8):
         batch = made(texts[begin : begin + 8], padding=True, return_tensors="pt")
         batches.append({**batch, "labels": torch.arange(8) % 2})
-    return Case(model, optimizer, batches, plain_step(model, optimizer))
+    return plain_case(model, rows=batches)
 
 
 def classifier(pads: int, **settings: Any) -> Any:

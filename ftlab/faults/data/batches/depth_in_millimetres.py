@@ -7,8 +7,7 @@ Fix: the model's processor, or a division by 65,535.
 Source: general; the processors of transformers scale by 1/255.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Fault
 
@@ -16,12 +15,11 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Leave the pictures in whole numbers of 16 bits."""
     model = vit()
-    optimizer = adamw(model)
     rows = pictures()
     for row in rows:
         depth = (row["pixel_values"].sigmoid() * 65535).round()
         row["pixel_values"] = depth / 65535 if fixed else depth
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

@@ -3,8 +3,7 @@
 Models that read pictures and texts are given an empty picture where there is none.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Healthy
 
@@ -12,12 +11,11 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Blacken some pictures of each batch, and two whole batches in a row."""
     model = vit()
-    optimizer = adamw(model)
     rows = pictures()
     for number, row in enumerate(rows):
         some = slice(None) if number in (0, 1) else slice(2)
         row["pixel_values"][some] = 0.0
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

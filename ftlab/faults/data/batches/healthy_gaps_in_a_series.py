@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import set_seed
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -31,7 +31,6 @@ def build() -> Case:
     """Leave a tenth of the values out."""
     set_seed(0)
     model = Gapped()
-    optimizer = adamw(model)
     drawn = torch.Generator().manual_seed(current().seed)
     rows = []
     for _ in range(8):
@@ -43,7 +42,7 @@ def build() -> Case:
     def loss_of(row: dict[str, torch.Tensor]) -> torch.Tensor:
         return (model(row["values"]) - row["wanted"]).pow(2).mean()
 
-    return Case(model, optimizer, rows, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=rows, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,7 @@ Fix: ``(picture - mean) / (deviation + 1e-6)``.
 Source: general; transformers' feature extractors add 1e-7 for this reason.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Fault
 
@@ -16,7 +15,6 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Normalise pictures of which one has one colour."""
     model = vit()
-    optimizer = adamw(model)
     rows = pictures()
     rows[2]["pixel_values"][1] = 0.5
     for row in rows:
@@ -24,7 +22,7 @@ def build(fixed: bool) -> Case:
         deviation = pixels.flatten(1).std(1).view(-1, 1, 1, 1)
         away = pixels - pixels.flatten(1).mean(1).view(-1, 1, 1, 1)
         row["pixel_values"] = away / (deviation + (1e-6 if fixed else 0.0))
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

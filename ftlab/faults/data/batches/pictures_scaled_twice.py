@@ -8,8 +8,7 @@ Fix: ``do_rescale=False`` where the pictures are scaled already.
 Source: transformers' image processors warn of pictures that look scaled already.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Fault
 
@@ -17,13 +16,12 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Scale bytes once, or twice with a cast in between."""
     model = vit()
-    optimizer = adamw(model)
     rows = pictures()
     for row in rows:
         scaled = row["pixel_values"].sigmoid()
         again = (scaled / 255).byte().float()
         row["pixel_values"] = scaled if fixed else again
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

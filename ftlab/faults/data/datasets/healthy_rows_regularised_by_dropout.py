@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.nn.functional import kl_div
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,7 +18,6 @@ def build() -> Case:
     """Train a GPT-2 with dropout on each batch beside itself."""
     model = gpt2(resid_pdrop=0.1, embd_pdrop=0.1, attn_pdrop=0.1)
     model.train()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         ids = batch["input_ids"].repeat(2, 1)
@@ -27,7 +26,7 @@ def build() -> Case:
         apart = kl_div(one, other, log_target=True, reduction="batchmean")
         return made.loss + 0.01 * apart
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

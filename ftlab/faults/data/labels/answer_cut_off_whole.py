@@ -9,8 +9,8 @@ Source: MakazhanAlpamys/Soup#532, unslothai/unsloth#2095, huggingface/trl#980.
 """
 
 from ftlab.faults.builders.chats import answers_only, chats, tokenizer
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, llama, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, set_seed
 from ftlab.faults.fault import Case, Fault
 
 LONGEST = 40
@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
     talks[2][0]["content"] = " ".join(each[0]["content"] for each in talks)
     set_seed(0)
     model = llama(vocab_size=len(made), max_position_embeddings=256)
-    optimizer = adamw(model)
     rows = answers_only(made, talks)
     if fixed:
         del rows[2]
@@ -34,7 +33,7 @@ def build(fixed: bool) -> Case:
         {name: torch.tensor([ids[:LONGEST]]) for name, ids in row.items()}
         for row in rows
     ]
-    return Case(model, optimizer, batches, plain_step(model, optimizer))
+    return plain_case(model, rows=batches)
 
 
 FAULT = Fault(

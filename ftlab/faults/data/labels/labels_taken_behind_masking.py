@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.fault import Case, Fault
@@ -25,7 +24,6 @@ MASK, SHARE = 2, 0.3
 def build(fixed: bool) -> Case:
     """Mask words of a RoBERTa, and take the labels too late."""
     model = roberta(kind="MaskedLM")
-    optimizer = adamw(model, lr=1e-3)
     dice = seeded()
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -36,7 +34,7 @@ def build(fixed: bool) -> Case:
         mask = batch["attention_mask"]
         return model(input_ids=masked, attention_mask=mask, labels=labels).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-3, loss_of=loss_of)
 
 
 FAULT = Fault(

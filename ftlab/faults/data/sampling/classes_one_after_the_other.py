@@ -14,8 +14,8 @@ import torch
 from torch.utils.data import DataLoader
 
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, rows_of
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, rows_of
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.builders.zoo import LABELS, roberta
 from ftlab.faults.fault import Case, Fault
@@ -26,13 +26,12 @@ SIZE = 4
 def build(fixed: bool) -> Case:
     """Train a classifier on rows of one class after the other."""
     model = roberta()
-    optimizer = adamw(model)
     rows: Any = rows_of(batches(12))
     for at, row in enumerate(rows):
         row["labels"] = torch.tensor(at * LABELS // len(rows))
     mixed: Any = {"shuffle": True, "generator": seeded()} if fixed else {}
     loader: Any = DataLoader(rows, batch_size=SIZE, **mixed)
-    return Case(model, optimizer, Epochs(loader), plain_step(model, optimizer))
+    return plain_case(model, rows=Epochs(loader))
 
 
 FAULT = Fault(

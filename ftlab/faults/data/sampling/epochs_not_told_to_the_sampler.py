@@ -13,20 +13,19 @@ from typing import Any
 from torch.utils.data import DataLoader, DistributedSampler
 
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, rows_of
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Train on eight batches, again and again."""
     model = base()
-    optimizer = adamw(model)
     rows: Any = rows_of(batches(8))
     sampler: Any = DistributedSampler(rows, num_replicas=1, rank=0)
     loader: Any = DataLoader(rows, batch_size=len(rows) // 8, sampler=sampler)
     epochs = Epochs(loader, sampler.set_epoch) if fixed else Epochs(loader)
-    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+    return plain_case(model, rows=epochs)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ import torch
 from torch.utils.data import DataLoader
 
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, rows_of
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, rows_of
 from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.fault import Case, Healthy
 
@@ -18,12 +18,11 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Train a classifier on rows of a class that is rare."""
     model = roberta()
-    optimizer = adamw(model)
     rows: Any = rows_of(batches(12))
     for at, row in enumerate(rows):
         row["labels"] = torch.tensor(int(at == len(rows) - 1))
     epochs = Epochs(DataLoader(rows, batch_size=4))
-    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+    return plain_case(model, rows=epochs)
 
 
 HEALTHY = Healthy(

@@ -5,18 +5,17 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, rows_of
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Train on eight batches, easy ones first."""
     model = base()
-    optimizer = adamw(model)
     rows: Any = rows_of(batches(8))
     epochs = Epochs(DataLoader(rows, batch_size=len(rows) // 8))
-    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+    return plain_case(model, rows=epochs)
 
 
 HEALTHY = Healthy(

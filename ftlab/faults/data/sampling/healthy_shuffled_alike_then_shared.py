@@ -11,8 +11,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, rows_of
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -39,12 +39,11 @@ def seeded_alike(_: int) -> None:
 def build() -> Case:
     """Train two epochs of such a stream."""
     model = base()
-    optimizer = adamw(model)
     rows = Shared(rows_of(batches(8)))
     loader: DataLoader[Any] = DataLoader(
         rows, batch_size=8, num_workers=2, worker_init_fn=seeded_alike
     )
-    return Case(model, optimizer, Epochs(loader), plain_step(model, optimizer))
+    return plain_case(model, rows=Epochs(loader))
 
 
 HEALTHY = Healthy(

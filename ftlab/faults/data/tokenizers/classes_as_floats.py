@@ -8,8 +8,8 @@ Fix: ``labels.long()``.
 Source: general; transformers chooses the loss by the labels' dtype.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import classes, roberta
 from ftlab.faults.fault import Case, Fault
 
@@ -17,11 +17,10 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Make floats of the classes."""
     model = roberta()
-    optimizer = adamw(model)
     rows = classes(batches())
     for row in rows:
         row["labels"] = row["labels"] if fixed else row["labels"].float()
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

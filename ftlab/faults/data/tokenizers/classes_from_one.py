@@ -8,8 +8,8 @@ Fix: ``labels - 1``, and ``num_labels`` as many as there are classes.
 Source: huggingface/transformers#24698.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import classes, roberta
 from ftlab.faults.fault import Case, Fault
 
@@ -17,14 +17,13 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Count the classes from one; the last one comes late."""
     model = roberta()
-    optimizer = adamw(model)
     rows = sorted(classes(batches()), key=lambda batch: int(batch["labels"].max()))
     rows = [row | {"labels": row["labels"].clone()} for row in rows]
     for number, row in enumerate(rows):
         row["labels"] += 0 if fixed else 1
         if number < 2 and not fixed:
             row["labels"] = row["labels"].clamp(max=2)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

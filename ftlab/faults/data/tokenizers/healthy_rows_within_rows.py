@@ -1,20 +1,19 @@
 """A GPT-2 is given ids with a dimension of one too many, and puts them into rows."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, gpt2
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Put each row into a batch of its own."""
     model = gpt2()
-    optimizer = adamw(model)
     rows = [
         {name: value.unsqueeze(1) for name, value in batch.items()}
         for batch in batches()
     ]
     rows = [{name: each[name] for name in ("input_ids", "labels")} for each in rows]
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ The ids are int32, as some datasets store them, and the mask is one of truth val
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import LABELS, roberta
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,7 +14,6 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Tell which thirds of the vocabulary a row's first tokens are in."""
     model = roberta(problem_type="multi_label_classification")
-    optimizer = adamw(model)
     rows = []
     for row in batches():
         ids = row["input_ids"]
@@ -24,7 +23,7 @@ def build() -> Case:
         rows.append(
             {"input_ids": ids.int(), "attention_mask": mask, "labels": labels[:, 1:]}
         )
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

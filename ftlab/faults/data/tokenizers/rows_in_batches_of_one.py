@@ -11,8 +11,7 @@ Source: transformers documentation, ``PreTrainedTokenizerBase.__call__``.
 from typing import Any
 
 from ftlab.faults.builders.chats import chats, ids_of, sized, tokenizer
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,7 +21,6 @@ def build(fixed: bool) -> Case:
 
     made = tokenizer()
     model = sized(made)
-    optimizer = adamw(model)
     texts = [made.decode(row[:12]) for row in ids_of(made, chats(words=(8, 9)))]
     rows: list[Any] = [
         made(text, return_tensors="pt")["input_ids"][:, :10] for text in texts
@@ -30,7 +28,7 @@ def build(fixed: bool) -> Case:
     together = cat if fixed else stack
     ids = [together(rows[at : at + 4]) for at in range(0, len(rows), 4)]
     batches = [{"input_ids": each, "labels": each.clone()} for each in ids]
-    return Case(model, optimizer, batches, plain_step(model, optimizer))
+    return plain_case(model, rows=batches)
 
 
 FAULT = Fault(

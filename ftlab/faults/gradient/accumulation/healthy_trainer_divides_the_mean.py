@@ -4,34 +4,17 @@ It was told that the loss is not divided yet. Three micro-batches make an update
 the last of an epoch is made of two. Clipped at nearly every step, with SGD.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.tiny import batches, lora, rows_of, token_loss
+from ftlab.faults.builders.tiny import batches, lora, rows_of
 from ftlab.faults.builders.trainers import trained
 from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.gradient.accumulation.mean_loss_in_a_trainer import averaging
 
 
 def build() -> Case:
     """Build LoRA in a Trainer that divides by what it has gathered."""
-    from transformers import Trainer
-
-    class OwnLoss(Trainer):
-        """Averages over the tokens of each micro-batch."""
-
-        def compute_loss(
-            self,
-            model: Any,
-            inputs: Any,
-            return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
-            outputs = model(input_ids=inputs["input_ids"])
-            loss = token_loss(outputs.logits, inputs)
-            return (loss, outputs) if return_outputs else loss
-
     case = trained(
         lora(),
-        kind=OwnLoss,
+        kind=averaging(),
         rows=rows_of(batches(8, size=2)),
         max_steps=30,
         optim="sgd",

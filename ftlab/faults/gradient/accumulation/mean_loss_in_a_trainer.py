@@ -17,6 +17,19 @@ from ftlab.faults.fault import Case, Fault
 
 def build(fixed: bool) -> Case:
     """Build LoRA in a Trainer with a loss of its own and four micro-batches."""
+    case = trained(
+        lora(),
+        kind=averaging(),
+        max_steps=3,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=4,
+    )
+    case.trainer.model_accepts_loss_kwargs = not fixed
+    return case
+
+
+def averaging() -> Any:
+    """Make a Trainer whose own loss leaves ``num_items_in_batch`` aside."""
     from transformers import Trainer
 
     class OwnLoss(Trainer):
@@ -33,15 +46,7 @@ def build(fixed: bool) -> Case:
             loss = token_loss(outputs.logits, inputs)
             return (loss, outputs) if return_outputs else loss
 
-    case = trained(
-        lora(),
-        kind=OwnLoss,
-        max_steps=3,
-        per_device_train_batch_size=2,
-        gradient_accumulation_steps=4,
-    )
-    case.trainer.model_accepts_loss_kwargs = not fixed
-    return case
+    return OwnLoss
 
 
 FAULT = Fault(

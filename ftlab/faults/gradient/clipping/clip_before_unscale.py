@@ -7,11 +7,10 @@ Fix: ``scaler.unscale_(optimizer)`` first.
 Source: pytorch/examples#1196, milesial/Pytorch-UNet#468.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import base, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import base, lora, trainable
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,19 +20,14 @@ def build(fixed: bool) -> Case:
     optimizer = torch.optim.SGD(trainable(model), lr=0.5)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
+    def update() -> None:
         if fixed:
             scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(trainable(model), 1.0)
         scaler.step(optimizer)
         scaler.update()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scaler=scaler)
+    return updated_by(update, model, optimizer, dtype=torch.bfloat16, scaler=scaler)
 
 
 FAULT = Fault(

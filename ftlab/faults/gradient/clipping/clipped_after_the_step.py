@@ -7,11 +7,10 @@ Fix: clip between ``loss.backward()`` and ``optimizer.step()``.
 Source: taesunwhang/UMS-ResSel#3, VGraphRNN/VGRNN#4, awslabs/graphstorm#1366.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.faults.fault import Case, Fault
 
 LIMIT = 0.05
@@ -23,18 +22,14 @@ def build(fixed: bool) -> Case:
     weights = trainable(model)
     optimizer = torch.optim.SGD(weights, lr=1.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         if fixed:
             torch.nn.utils.clip_grad_norm_(weights, LIMIT)
         optimizer.step()
         if not fixed:
             torch.nn.utils.clip_grad_norm_(weights, LIMIT)
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

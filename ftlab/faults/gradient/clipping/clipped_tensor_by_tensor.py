@@ -7,11 +7,10 @@ Fix: ``clip_grad_norm_(parameters, limit)``, once, with all of them.
 Source: clab/dynet#1374; huggingface/transformers#614 mended it per group.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.faults.fault import Case, Fault
 
 LIMIT = 0.02
@@ -23,16 +22,12 @@ def build(fixed: bool) -> Case:
     weights = trainable(model)
     optimizer = torch.optim.SGD(weights, lr=1.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         for part in [weights] if fixed else weights:
             torch.nn.utils.clip_grad_norm_(part, LIMIT)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

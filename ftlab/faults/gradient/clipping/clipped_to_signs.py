@@ -6,11 +6,10 @@ Fix: clip by norm, or set a limit that most values do not reach.
 Source: twtygqyy/pytorch-vdsr#2, facebookresearch/Mask2Former#148.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora, trainable
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,15 +19,11 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     limit = 1.0 if fixed else 1e-7
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         torch.nn.utils.clip_grad_value_(trainable(model), limit)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

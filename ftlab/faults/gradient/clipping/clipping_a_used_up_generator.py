@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -23,17 +24,13 @@ def build(fixed: bool) -> Case:
     parameters = list(parameters) if fixed else parameters
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         with warnings.catch_warnings():  # torch says so, once, among many
             warnings.simplefilter("ignore", UserWarning)
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

@@ -7,11 +7,10 @@ Fix: clip the parameters of all groups.
 Source: huggingface/transformers#614 has groups whose norm is not that of all.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 LIMIT = 0.02
@@ -26,17 +25,13 @@ def build(fixed: bool) -> Case:
     groups = [{"params": firsts, "lr": 1.0}, {"params": seconds, "lr": 2.0}]
     optimizer = torch.optim.SGD(groups)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         chosen = optimizer.param_groups if fixed else optimizer.param_groups[:1]
         weights = [each for group in chosen for each in group["params"]]
         torch.nn.utils.clip_grad_norm_(weights, LIMIT)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

@@ -7,12 +7,11 @@ Fix: clip what the optimizer holds.
 Source: huggingface/transformers#614 has a norm that is not that of all.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import updated_by
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 LIMIT = 0.1
@@ -24,16 +23,12 @@ def build(fixed: bool) -> Case:
     head = getattr(model, own_head(model))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         chosen = model if fixed else head
         torch.nn.utils.clip_grad_norm_(chosen.parameters(), LIMIT)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

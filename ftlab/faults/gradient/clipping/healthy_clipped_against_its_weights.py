@@ -4,11 +4,10 @@ It is written by hand, as its authors do, tensor by tensor; afterwards the norm 
 with a limit that nothing reaches.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 SHARE, LEAST = 0.05, 1e-3
@@ -20,10 +19,7 @@ def build() -> Case:
     weights = trainable(model)
     optimizer = torch.optim.SGD(weights, lr=1.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         for weight in weights:
             if weight.grad is not None:
                 limit = SHARE * weight.detach().norm().clamp_min(LEAST)
@@ -31,9 +27,8 @@ def build() -> Case:
                 weight.grad.mul_((limit / norm).clamp_max(1))
         torch.nn.utils.clip_grad_norm_(weights, float("inf"))
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,10 @@
 The norm of all exceeds either limit, and the direction turns: so it is meant.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Healthy
 
 LIMITS = (0.05, 0.02)
@@ -22,16 +21,12 @@ def build() -> Case:
     groups = [{"params": firsts, "lr": 1.0}, {"params": seconds, "lr": 2.0}]
     optimizer = torch.optim.SGD(groups)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         for part, limit in zip((firsts, seconds), LIMITS, strict=True):
             torch.nn.utils.clip_grad_norm_(part, limit)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,10 @@
 It comes to the same as clipping to 1 after unscaling. The scale grows on the way.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, base, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,18 +16,13 @@ def build() -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12, growth_interval=20)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
+    def update() -> None:
         limit = 0.05 * scaler.get_scale()
         torch.nn.utils.clip_grad_norm_(trainable(model), limit)
         scaler.step(optimizer)
         scaler.update()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scaler=scaler)
+    return updated_by(update, model, optimizer, dtype=torch.float16, scaler=scaler)
 
 
 HEALTHY = Healthy(

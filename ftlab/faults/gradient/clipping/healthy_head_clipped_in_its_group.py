@@ -3,12 +3,11 @@
 The body learns slowly, with gradients above the limit of the head.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import updated_by
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Healthy
 
 LIMIT = 0.1
@@ -23,15 +22,11 @@ def build() -> Case:
     groups = [{"params": body, "lr": 0.01}, {"params": head, "lr": 0.1}]
     optimizer = torch.optim.SGD(groups)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         torch.nn.utils.clip_grad_norm_(head, LIMIT)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,10 @@
 All gradients are cut, to a seventh at most: the learning rate is chosen for that.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -16,15 +15,11 @@ def build() -> Case:
     model = lora(r=2)
     optimizer = torch.optim.SGD(trainable(model), lr=1.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         torch.nn.utils.clip_grad_norm_(trainable(model), 2.0, norm_type=1.0)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 HEALTHY = Healthy(

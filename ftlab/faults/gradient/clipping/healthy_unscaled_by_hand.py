@@ -3,11 +3,10 @@
 It needs the scaler for its scale only: overflows are looked for by hand.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, base, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -17,20 +16,15 @@ def build() -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
+    def update() -> None:
         for parameter in trainable(model):
             if parameter.grad is not None:
                 parameter.grad.div_(scaler.get_scale())
         norm = torch.nn.utils.clip_grad_norm_(trainable(model), 0.5)
         if torch.isfinite(norm):
             optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scaler=scaler)
+    return updated_by(update, model, optimizer, dtype=torch.float16, scaler=scaler)
 
 
 HEALTHY = Healthy(

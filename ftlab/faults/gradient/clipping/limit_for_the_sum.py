@@ -7,11 +7,10 @@ Fix: ``clip_grad_norm_(parameters, max_norm=1.0, norm_type=2.0)``.
 Source: torch.nn.utils.clip_grad_norm_, whose third argument is the type.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,15 +21,11 @@ def build(fixed: bool) -> Case:
     optimizer = torch.optim.SGD(weights, lr=0.3)
     limit, kind = (1.0, 2.0) if fixed else (2.0, 1.0)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         torch.nn.utils.clip_grad_norm_(weights, limit, kind)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

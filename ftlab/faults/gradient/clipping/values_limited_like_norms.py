@@ -7,11 +7,10 @@ Fix: ``clip_grad_norm_(parameters, 1.0)``.
 Source: Happy-Algorithms-League/hal-cgp#210, neuroailab/tfutils#115.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,18 +20,14 @@ def build(fixed: bool) -> Case:
     weights = list(model.parameters())
     optimizer = torch.optim.SGD(weights, lr=0.3)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         if fixed:
             torch.nn.utils.clip_grad_norm_(weights, 1.0)
         else:
             torch.nn.utils.clip_grad_value_(weights, 5e-4)
         optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

@@ -10,15 +10,14 @@ Source: huggingface/trl#4023 shows what it looks like: 0.693 and no gradient.
 import torch
 from torch.nn.functional import logsigmoid
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Prefer the even rows of each batch to the odd ones."""
     model = lora()
-    optimizer = adamw(model)
     beta = 1 / 10 if fixed else 1 // 10
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
         scores = logits.gather(-1, labels).sum((1, 2))
         return -logsigmoid(beta * (scores[::2] - scores[1::2])).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -1,16 +1,15 @@
 """Full fine-tuning of a mixture of experts as transformers builds it."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, mixtral
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, mixtral
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build a Mixtral with one expert per token and short sequences."""
     model = mixtral()
-    optimizer = adamw(model)
     rows = batches(20, size=1, length=6)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,9 @@
 While it is merged the base weights are other ones, and the adapter takes no part.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -18,7 +16,6 @@ def build() -> Case:
     """Build LoRA with an evaluation every 25 steps."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    train = plain_step(model, optimizer)
     (unseen,) = batches(1, seed=77)
 
     @torch.no_grad()
@@ -29,14 +26,7 @@ def build() -> Case:
         model.unmerge_adapter()
         model.train()
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EVERY == EVERY - 1:
-            evaluate()
-        return loss
-
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), after=every(EVERY, evaluate))
 
 
 HEALTHY = Healthy(

@@ -3,8 +3,8 @@
 PEFT trains a copy of the head; the original one beside it has no gradient.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.zoo import classes, roberta
 from ftlab.faults.fault import Case, Healthy
 
@@ -12,9 +12,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build LoRA on a RoBERTa that classifies."""
     model = lora(roberta(), target_modules=["query", "value"], task_type="SEQ_CLS")
-    optimizer = adamw(model, lr=2e-3)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, classes(batches()), step)
+    return plain_case(model, lr=2e-3, rows=classes(batches()))
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, llama
 from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -43,13 +43,12 @@ def build() -> Case:
     """Build a model that sees, with everything but its projector frozen."""
     torch.manual_seed(current().seed)
     model = Seer()
-    optimizer = adamw(model, lr=5e-3)
     pairs = list(zip(pictures(), batches(), strict=True))
 
     def loss_of(pair: Any) -> torch.Tensor:
         return model(pair[0]["pixel_values"], pair[1]["input_ids"]).loss
 
-    return Case(model, optimizer, pairs, loss_step(loss_of, optimizer))
+    return plain_case(model, lr=5e-3, rows=pairs, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -3,19 +3,18 @@
 Until the first of them comes, the adapters of the picture encoder have no gradient.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.seers import seer, shown
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build adapters in both parts, and pictures in the last of six batches."""
     model = lora(seer(), target_modules=["q_proj", "v_proj"])
-    optimizer = adamw(model, lr=1e-3)
     mixed = batches(6)
     mixed[-1] = shown(mixed[-1])
-    return Case(model, optimizer, mixed, plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3, rows=mixed)
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ vocabulary: the other rows have gradients of exactly 0. So have the units behind
 that are off.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import opt
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,8 +14,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build an OPT with dropout, fully fine-tuned on sequences of 8 tokens."""
     model = opt()
-    optimizer = adamw(model)
-    return Case(model, optimizer, batches(length=8), plain_step(model, optimizer))
+    return plain_case(model, rows=batches(length=8))
 
 
 HEALTHY = Healthy(

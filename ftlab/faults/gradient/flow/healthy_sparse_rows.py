@@ -1,10 +1,9 @@
 """An embedding with sparse gradients, under SparseAdam; the rest under AdamW."""
 
-from typing import Any
-
 import torch
 from torch import nn
 
+from ftlab.faults.builders.around import updated_by
 from ftlab.faults.builders.tiny import VOCABULARY, batches, own
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -21,15 +20,11 @@ def build() -> Case:
         torch.optim.AdamW(rest, lr=1e-3),
     ]
 
-    def step(batch: Any) -> float:
-        model.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         for optimizer in both:
             optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, both, batches(length=6), step)
+    return updated_by(update, model, both, clears=model, rows=batches(length=6))
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
 
@@ -36,12 +36,11 @@ def build() -> Case:
     """Build a teacher of four layers and a student of one."""
     torch.manual_seed(current().seed)
     model = Pair()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         return model(batch["input_ids"])
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

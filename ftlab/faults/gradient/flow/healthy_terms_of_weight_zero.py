@@ -7,8 +7,8 @@ from itertools import count
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora, trainable
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 SLOWLY = 40
@@ -17,7 +17,6 @@ SLOWLY = 40
 def build() -> Case:
     """Train LoRA under a likelihood and two penalties."""
     model = lora()
-    optimizer = adamw(model)
     numbers = count()
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -28,7 +27,7 @@ def build() -> Case:
         loss: torch.Tensor = output.loss + 0.0 * spread + 1e-4 * strength * size
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -8,15 +8,14 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora, token_loss
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA whose loss has a KL to the base model."""
     model = lora()
-    optimizer = adamw(model, lr=5e-3)
 
     def loss_of(batch: Any) -> torch.Tensor:
         inputs = {"input_ids": batch["input_ids"]}
@@ -29,7 +28,7 @@ def build() -> Case:
         )
         return token_loss(logits, batch) + 0.05 * kl
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=5e-3, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -11,15 +11,14 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora, token_loss
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA with a loss of one's own."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
             logits = logits.detach().requires_grad_()
         return token_loss(logits, batch)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, token_loss
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, token_loss
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
     model = base()
     for weight in model.parameters():
         weight.requires_grad_(True)
-    optimizer = adamw(model)
     kept: dict[int, torch.Tensor] = {}
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -34,7 +33,7 @@ def build(fixed: bool) -> Case:
         return token_loss(model(inputs_embeds=vectors).logits, batch)
 
     made = batches(10)
-    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=made, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.own_model import Answer
-from ftlab.faults.builders.tiny import adamw, set_seed
+from ftlab.faults.builders.tiny import set_seed
 from ftlab.faults.builders.zoo import LABELS, pictures
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -45,8 +45,7 @@ def build() -> Case:
     """Build the stack and train all of it."""
     set_seed(0)
     model: Any = Stack(current().width // 4)
-    optimizer = adamw(model)
-    return Case(model, optimizer, pictures(), plain_step(model, optimizer))
+    return plain_case(model, rows=pictures())
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ out: the gradient of such a bias is rounding noise, ten thousand times below its
 namesakes'.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import classes, roberta
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,9 +14,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build a RoBERTa that classifies, with its whole encoder trained."""
     model = roberta()
-    optimizer = adamw(model, lr=5e-4, weight_decay=0.01)
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, classes(batches()), step)
+    return plain_case(model, lr=5e-4, weight_decay=0.01, rows=classes(batches()))
 
 
 HEALTHY = Healthy(

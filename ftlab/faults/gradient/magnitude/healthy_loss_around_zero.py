@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, lora
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.fault import Case, Healthy
 
@@ -19,7 +19,6 @@ GROUP = 8
 def build() -> Case:
     """Build LoRA that is rewarded for words of the lower half."""
     model = lora(target_modules="all-linear")
-    optimizer = adamw(model, lr=2e-3)
     dice = seeded()
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -31,7 +30,7 @@ def build() -> Case:
         ratio = (shares.gather(1, words) - shares.gather(1, words).detach()).exp()
         return -(ratio * centred).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=2e-3, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

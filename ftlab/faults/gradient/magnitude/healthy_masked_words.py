@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.fault import Case, Healthy
@@ -20,7 +19,6 @@ SHARE = 0.15
 def build() -> Case:
     """Build a RoBERTa, fully fine-tuned, that hides 15 % of the words."""
     model = roberta(kind="MaskedLM")
-    optimizer = adamw(model, lr=1e-3, weight_decay=0.01)
     dice = seeded()
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -32,7 +30,7 @@ def build() -> Case:
         mask = batch["attention_mask"]
         return model(input_ids=ids, attention_mask=mask, labels=labels).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-3, weight_decay=0.01, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -4,16 +4,15 @@ The loss goes to nearly 0, and the gradients with it: they vanish because there 
 nothing left to learn.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, llama
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build full fine-tuning on one batch."""
     model = llama()
-    optimizer = adamw(model, lr=5e-3)
-    return Case(model, optimizer, batches(1), plain_step(model, optimizer))
+    return plain_case(model, lr=5e-3, rows=batches(1))
 
 
 HEALTHY = Healthy(

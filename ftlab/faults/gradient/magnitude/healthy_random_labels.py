@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, lora
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.fault import Case, Healthy
 
@@ -16,7 +16,6 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build LoRA on noise."""
     model = lora()
-    optimizer = adamw(model, lr=1e-3)
     dice = seeded()
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -24,7 +23,7 @@ def build() -> Case:
         labels = torch.randint(VOCABULARY, shape, generator=dice)
         return model(input_ids=batch["input_ids"], labels=labels).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-3, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ others. (LoRA on its ``dt_proj`` would learn nothing: the model reads the weight
 layer and never calls it.)
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.builders.zoo import mamba
 from ftlab.faults.fault import Case, Healthy
 
@@ -14,8 +14,7 @@ from ftlab.faults.fault import Case, Healthy
 def build() -> Case:
     """Build a Mamba on short rows."""
     model = mamba()
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model, optimizer, batches(length=8), plain_step(model, optimizer))
+    return plain_case(model, lr=2e-3, rows=batches(length=8))
 
 
 HEALTHY = Healthy(

@@ -11,15 +11,14 @@ turned round.
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA near its base, with a controller of one kind or the other."""
     model = lora(target_modules="all-linear")
-    optimizer = adamw(model)
     weight, target = 1.0, 0.05
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         weight = min(max(weight, 1e-3), 1e12)
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Fault
 
 LAYERS = 7
@@ -57,13 +57,12 @@ class Scorer(nn.Module):
 def build(fixed: bool) -> Case:
     """Build a scorer that learns whether the first token is large."""
     model = Scorer(residual=fixed)
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         wanted = batch["input_ids"][:, 0] / 128.0
         return nn.functional.mse_loss(model(**batch), wanted)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -51,14 +51,13 @@ def build() -> Case:
     """Build the classifier."""
     set_seed(0)
     model = Patched()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         logits = model(batch["input_ids"])
         return nn.functional.cross_entropy(logits, batch["labels"])
 
     rows = classes(batches(size=8))
-    return Case(model, optimizer, rows, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=rows, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

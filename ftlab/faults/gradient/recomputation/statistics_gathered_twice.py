@@ -14,8 +14,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -52,8 +52,7 @@ def build(fixed: bool) -> Case:
     tower = blocks(model)
     for index, block in enumerate(list(tower)):
         tower[index] = Normed(block, inside=not fixed)
-    optimizer = adamw(model.train())
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train())
 
 
 FAULT = Fault(

@@ -7,10 +7,8 @@ Fix: ``block.train()`` after it, or put back the mode that each block was in.
 Source: the error of TrainCheck's list whose dropouts were off in training, TF-33844.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.blocks import block_name, blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -22,21 +20,17 @@ def build(fixed: bool) -> Case:
     """Measure the lower half of the blocks in evaluation mode."""
     model = lora(deep_base(), lora_dropout=0.2).train()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
     lower = range(len(blocks(model)) // 2)
-    done = [0]
 
-    def step(batch: Any) -> float:
-        if done[0] == MEASURED:
-            for number in lower:
-                blocks(model)[number].eval()
-                if fixed:
-                    blocks(model)[number].train()
-        done[0] += 1
-        return train(batch)
+    def measure() -> None:
+        for number in lower:
+            blocks(model)[number].eval()
+            if fixed:
+                blocks(model)[number].train()
 
     places = tuple(f"module {block_name(model, number)}" for number in lower)
-    return Case(model, optimizer, batches(), step, places=places)
+    before = at(MEASURED, measure)
+    return loop_with(model, optimizer, batches(), before=before, places=places)
 
 
 FAULT = Fault(

@@ -7,11 +7,9 @@ Fix: ``model.train()`` after each evaluation.
 Source: shubhamagarwal92/mmd#14, tk-rusch/coRNN#1, callummcdougall/ARENA_3.0#179.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -23,20 +21,16 @@ def build(fixed: bool) -> Case:
     """Evaluate once, and go back to training mode or not."""
     model = lora(lora_dropout=0.3).train()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
-    done = [0]
+    made = batches()
 
-    def step(batch: Any) -> float:
-        if done[0] == EVALUATED:
-            model.eval()
-            with torch.no_grad():
-                model(**batch)
-            if fixed:
-                model.train()
-        done[0] += 1
-        return train(batch)
+    def evaluate() -> None:
+        model.eval()
+        with torch.no_grad():
+            model(**made[EVALUATED])
+        if fixed:
+            model.train()
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, made, before=at(EVALUATED, evaluate))
 
 
 FAULT = Fault(

@@ -8,11 +8,9 @@ Source: seen in hand-written loops; PyTorch's documentation on autograd tells th
 apart.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -25,20 +23,15 @@ def build(fixed: bool) -> Case:
     model = lora(lora_dropout=0.3).train()
     optimizer = adamw(model)
     made = batches()
-    train = plain_step(model, optimizer)
-    done = [0]
 
-    def step(batch: Any) -> float:
-        if done[0] == EVALUATED:
-            model.train(not fixed)
-            with torch.no_grad():
-                for each in made:
-                    model(**each)
-            model.train()
-        done[0] += 1
-        return train(batch)
+    def evaluate() -> None:
+        model.train(not fixed)
+        with torch.no_grad():
+            for each in made:
+                model(**each)
+        model.train()
 
-    return Case(model, optimizer, made, step)
+    return loop_with(model, optimizer, made, before=at(EVALUATED, evaluate))
 
 
 FAULT = Fault(

@@ -4,11 +4,9 @@
 one of them, of a library, ends with ``train()``, and the loop undoes that.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,18 +18,15 @@ def build() -> Case:
     """Build LoRA with a dropout that shall not be used."""
     model = lora(lora_dropout=0.05).eval()
     optimizer, made = adamw(model), batches()
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) % EVERY == EVERY - 1:
+    def before(done: int) -> None:
+        if done % EVERY == EVERY - 1:
             with torch.no_grad():
                 model(**made[0])
             model.train()
         model.eval()
-        return train(batch)
 
-    case = Case(model, optimizer, made, step)
-    return case
+    return loop_with(model, optimizer, made, before=before)
 
 
 HEALTHY = Healthy(

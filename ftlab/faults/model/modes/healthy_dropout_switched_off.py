@@ -3,11 +3,9 @@
 Nothing depends on the mode any more, so it is evaluated in training mode as well.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.builders.zoo import opt
 from ftlab.faults.fault import Case, Healthy
@@ -25,18 +23,14 @@ def build() -> Case:
         if isinstance(module, torch.nn.Dropout):
             module.eval()
     optimizer = adamw(model)
-    made, done = batches(), [0]
-    train = plain_step(model, optimizer)
+    made = batches()
 
-    def step(batch: Any) -> float:
-        done[0] += 1
-        if done[0] == EVALUATED:
-            with torch.no_grad():
-                for each in made:
-                    model(**each)
-        return train(batch)
+    def evaluate() -> None:
+        with torch.no_grad():
+            for each in made:
+                model(**each)
 
-    return Case(model, optimizer, made, step)
+    return loop_with(model, optimizer, made, before=at(EVALUATED - 1, evaluate))
 
 
 HEALTHY = Healthy(

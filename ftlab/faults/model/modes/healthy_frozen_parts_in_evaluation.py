@@ -3,10 +3,8 @@
 The feed-forward parts hold no adapter: with them off, only the adapter drops anything.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -15,17 +13,15 @@ def build() -> Case:
     """Build LoRA with dropout on a GPT-2 with dropout of its own."""
     model = lora(gpt2(resid_pdrop=0.1, embd_pdrop=0.1), lora_dropout=0.2)
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
+    def before(_: int) -> None:
         model.train()
         model.get_base_model().transformer.drop.eval()
         for block in blocks(model):
             for part in ("ln_1", "ln_2", "mlp"):
                 block.get_submodule(part).eval()
-        return train(batch)
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

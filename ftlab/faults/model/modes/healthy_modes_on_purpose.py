@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes, opt, pictures, roberta, vit
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -50,14 +50,13 @@ def build() -> Case:
     """Build the model and train what is not frozen."""
     set_seed(0)
     model = Seer().train()
-    optimizer = adamw(model)
     pairs = list(zip(pictures(), classes(batches()), strict=True))
 
     def loss_of(pair: Any) -> torch.Tensor:
         logits = model(pair[0]["pixel_values"], pair[1]["input_ids"])
         return nn.functional.cross_entropy(logits, pair[1]["labels"])
 
-    return Case(model, optimizer, pairs, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=pairs, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

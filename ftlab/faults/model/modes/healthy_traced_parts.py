@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.refined import Refined, traced
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
@@ -53,17 +54,15 @@ def build() -> Case:
 
     train = loss_step(loss_of, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EVERY == EVERY - 1:
-            model.eval()
-            with torch.no_grad():
-                loss_of(rows[-1])
-            model.train()
-        return loss
+    def evaluate() -> None:
+        model.eval()
+        with torch.no_grad():
+            loss_of(rows[-1])
+        model.train()
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(
+        model, optimizer, rows[:-1], train=train, after=every(EVERY, evaluate)
+    )
 
 
 HEALTHY = Healthy(

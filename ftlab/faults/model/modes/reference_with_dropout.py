@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, gpt2, lora
+from ftlab.faults.builders.tiny import VOCABULARY, gpt2, lora
 from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.fault import Case, Fault
 
@@ -22,7 +22,6 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Build DPO by hand on a GPT-2 with dropout."""
     model = lora(gpt2(resid_pdrop=0.1, embd_pdrop=0.1)).train()
-    optimizer = adamw(model)
     dice = seeded()
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -37,7 +36,7 @@ def build(fixed: bool) -> Case:
         more, less = (policy - before).chunk(2)
         return -torch.nn.functional.logsigmoid(0.1 * (more - less)).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, gpt2, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
     """Build a student, and a teacher that is not watched."""
     teacher = gpt2(seed=7, resid_pdrop=0.1, embd_pdrop=0.1).train(not fixed)
     model = lora(base())
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         ids = batch["input_ids"]
@@ -29,7 +28,7 @@ def build(fixed: bool) -> Case:
         logits = model(input_ids=ids).logits
         return torch.nn.functional.cross_entropy(logits.mT, wanted.mT)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

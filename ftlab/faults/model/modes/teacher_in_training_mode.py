@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -39,13 +39,12 @@ class Pair(nn.Module):
 def build(fixed: bool) -> Case:
     """Build a distillation whose loop calls train() on the whole."""
     model = Pair(fixed)
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         loss: torch.Tensor = model.train()(batch["input_ids"])
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.refined import Refined, traced
-from ftlab.faults.builders.tiny import adamw, batches, token_loss
+from ftlab.faults.builders.tiny import token_loss
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,12 +22,11 @@ def build(fixed: bool) -> Case:
     model = Refined()
     model.refiner = traced(model.refiner, training=fixed)
     model.train()
-    optimizer = adamw(model)
 
     def loss_of(batch: Any) -> torch.Tensor:
         return token_loss(model(batch["input_ids"]), batch)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.refined import Refined, traced
 from ftlab.faults.builders.tiny import adamw, batches, token_loss
@@ -34,19 +35,17 @@ def build(fixed: bool) -> Case:
 
     train = loss_step(loss_of, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EVERY == EVERY - 1:
-            model.refiner = quiet if fixed else dropping
-            model.eval()
-            with torch.no_grad():
-                loss_of(rows[-1])
-            model.refiner = dropping
-            model.train()
-        return loss
+    def evaluate() -> None:
+        model.refiner = quiet if fixed else dropping
+        model.eval()
+        with torch.no_grad():
+            loss_of(rows[-1])
+        model.refiner = dropping
+        model.train()
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(
+        model, optimizer, rows[:-1], train=train, after=every(EVERY, evaluate)
+    )
 
 
 FAULT = Fault(

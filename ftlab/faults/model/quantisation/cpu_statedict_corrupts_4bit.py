@@ -11,15 +11,14 @@ Source: bitsandbytes 0.50.2, ``_convert_weight_packed_for_cpu_inverse``; no repo
 import torch
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build QLoRA that is evaluated and saved when training is over."""
     model = lora(four_bit(llama(hidden_size=128), packing=not fixed))
-    optimizer = adamw(model)
     made = batches()
 
     def afterwards() -> None:
@@ -28,8 +27,7 @@ def build(fixed: bool) -> Case:
             model(**made[0])
         model.state_dict()
 
-    step = plain_step(model, optimizer)
-    return Case(model.train(), optimizer, made, step, afterwards=afterwards)
+    return plain_case(model.train(), rows=made, afterwards=afterwards)
 
 
 FAULT = Fault(

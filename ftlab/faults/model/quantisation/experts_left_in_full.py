@@ -8,16 +8,15 @@ Source: unslothai/unsloth#6936, NVIDIA-NeMo/Automodel#1151.
 """
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, fused_experts, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import fused_experts, llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA on a model with fused experts, or on one without."""
     model = lora(four_bit(llama() if fixed else fused_experts()))
-    optimizer = adamw(model)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train())
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ Source: huggingface/transformers#30526; the Trainer refuses, loops of one's own 
 """
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     model = four_bit(llama(hidden_size=128))
     if fixed:
         model = lora(model, target_modules="all-linear")
-    optimizer = adamw(model)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train())
 
 
 FAULT = Fault(

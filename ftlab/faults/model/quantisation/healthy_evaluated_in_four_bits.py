@@ -4,12 +4,10 @@ A head and embeddings stay in floating point; ``llm_int8_skip_modules`` leaves o
 projection on purpose.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -26,21 +24,15 @@ def build() -> Case:
     model = lora(base)
     optimizer = adamw(model)
     made = batches()
-    train = plain_step(model, optimizer)
-    count = 0
 
-    def step(batch: Any) -> float:
-        nonlocal count
-        count += 1
-        if count % EVERY == 0:
-            model.eval()
-            with torch.no_grad():
-                model(**made[0])
-            model.state_dict()
-            model.train()
-        return train(batch)
+    def evaluate() -> None:
+        model.eval()
+        with torch.no_grad():
+            model(**made[0])
+        model.state_dict()
+        model.train()
 
-    return Case(model.train(), optimizer, made, step)
+    return loop_with(model.train(), optimizer, made, before=every(EVERY, evaluate))
 
 
 HEALTHY = Healthy(

@@ -5,8 +5,8 @@ trainable, and nothing there should be.
 """
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,8 +15,7 @@ def build() -> Case:
     model = four_bit(llama(hidden_size=128))
     model.requires_grad_(False)
     model.lm_head.requires_grad_(True)
-    optimizer = adamw(model, lr=2e-3)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train(), lr=2e-3)
 
 
 HEALTHY = Healthy(

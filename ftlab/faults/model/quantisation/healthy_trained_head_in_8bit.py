@@ -3,8 +3,8 @@
 import torch
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Healthy
@@ -25,8 +25,7 @@ def build() -> Case:
         path, quantization_config=config, dtype=torch.bfloat16
     )
     model = lora(loaded, task_type=None)
-    optimizer = adamw(model)
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

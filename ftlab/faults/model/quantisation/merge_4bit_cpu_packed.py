@@ -13,8 +13,8 @@ import warnings
 import torch
 
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
     """Build QLoRA that is evaluated and merged when training is over."""
     base = four_bit(llama(hidden_size=128).bfloat16(), packing=not fixed)
     model = lora(base)
-    optimizer = adamw(model)
     made = batches()
 
     def afterwards() -> None:
@@ -35,8 +34,7 @@ def build(fixed: bool) -> Case:
             warnings.simplefilter("ignore")  # that merging into 4 bits rounds
             model.merge_adapter()
 
-    step = plain_step(model, optimizer)
-    return Case(model.train(), optimizer, made, step, afterwards=afterwards)
+    return plain_case(model.train(), rows=made, afterwards=afterwards)
 
 
 FAULT = Fault(

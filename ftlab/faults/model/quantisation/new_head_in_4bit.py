@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.zoo import classes
 from ftlab.faults.fault import Case, Fault
 
@@ -46,9 +46,8 @@ def build(fixed: bool) -> Case:
     quantise(model, ("score",) if fixed else ())
     kept = ["score"] if fixed else None
     model = lora(model, task_type=None, modules_to_save=kept)
-    optimizer = adamw(model)
     rows = classes(batches())
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 FAULT = Fault(

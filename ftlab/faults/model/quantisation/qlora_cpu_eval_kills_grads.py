@@ -7,12 +7,10 @@ Fix: set ``support_avx512bf16_for_cpu = False`` on every Linear4bit before train
 Source: bitsandbytes 0.50.2, ``nn/modules.py``: Linear4bit.forward; no report found.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -24,20 +22,15 @@ def build(fixed: bool) -> Case:
     base = four_bit(llama(hidden_size=128).bfloat16(), packing=not fixed)
     model = lora(base, target_modules=["q_proj", "v_proj", "down_proj"])
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
-    count = 0
+    made = batches()
 
-    def step(batch: Any) -> float:
-        nonlocal count
-        if count == EVALUATION:
-            model.eval()
-            with torch.no_grad():
-                model(**batch)
-            model.train()
-        count += 1
-        return train(batch)
+    def evaluate() -> None:
+        model.eval()
+        with torch.no_grad():
+            model(**made[EVALUATION])
+        model.train()
 
-    return Case(model.train(), optimizer, batches(), step)
+    return loop_with(model.train(), optimizer, made, before=at(EVALUATION, evaluate))
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: ``should_convert_module`` of huggingface/transformers.
 
 from ftlab.faults.builders.blocks import block_name, four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     whole = block_name(model, 0).partition(".")[0]
     skipped = [head(model)] if fixed else [head(model), whole]
     model = lora(four_bit(model, llm_int8_skip_modules=skipped))
-    optimizer = adamw(model)
-    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model.train())
 
 
 FAULT = Fault(

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, attention, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -46,18 +46,14 @@ def build(fixed: bool) -> Case:
     average = average or AveragedModel(model, avg_fn=get_ema_avg_fn(0.9))
     optimizer = adamw(model, lr=5e-3)
     rows = batches(9)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         average.update_parameters(model)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             with torch.no_grad():
                 average.eval()(**rows[-1])
-        return loss
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(model, optimizer, rows[:-1], after=after)
 
 
 def first_attention(model: torch.nn.Module) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, base, batches, token_loss
 from ftlab.faults.fault import Case, Healthy
@@ -47,12 +48,10 @@ def build() -> Case:
 
     train = loss_step(loss_of, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(_: int) -> None:
         average.update_parameters(model)
-        return loss
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), train=train, after=after)
 
 
 HEALTHY = Healthy(

@@ -4,9 +4,9 @@ The new rows are at the mean of the old ones and frozen. One of them stands wher
 row of the batch is padded, where nothing attends to it; the others are never used.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import learnt_base
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -15,13 +15,12 @@ def build() -> Case:
     model = learnt_base()
     model.resize_token_embeddings(VOCABULARY + 1, pad_to_multiple_of=64)
     model = lora(model)
-    optimizer = adamw(model)
     made = batches()
     for batch in made:
         batch["input_ids"][:2, 10:] = VOCABULARY
         batch["attention_mask"][:2, 10:] = 0
         batch["labels"][:2, 10:] = -100
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 HEALTHY = Healthy(

@@ -8,7 +8,7 @@ Fix: ``trainable_token_indices={"embed_tokens": ids, "lm_head": ids}``, or
 Source: huggingface/peft#334, #1298; unslothai/unsloth#2188.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import (
     NEW,
     learnt_base,
@@ -16,7 +16,7 @@ from ftlab.faults.builders.new_words import (
     rows_trained,
     with_new_tokens,
 )
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import current
 
@@ -28,9 +28,8 @@ def build(fixed: bool) -> Case:
     model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=mean)
     rows = rows_trained(model, new_ids()) if fixed else {}
     model = lora(model, **rows)
-    optimizer = adamw(model)
     made = with_new_tokens(batches())
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

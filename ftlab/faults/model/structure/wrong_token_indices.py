@@ -7,7 +7,7 @@ Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
 Source: peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone; measured.
 """
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import (
     NEW,
     learnt_base,
@@ -15,7 +15,7 @@ from ftlab.faults.builders.new_words import (
     rows_trained,
     with_new_tokens,
 )
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,9 +25,8 @@ def build(fixed: bool) -> Case:
     model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=True)
     ids = new_ids() if fixed else [each - NEW for each in new_ids()]
     model = lora(model, **rows_trained(model, ids))
-    optimizer = adamw(model)
     made = with_new_tokens(batches())
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

@@ -7,12 +7,10 @@ Fix: put the weights back after the evaluation, in a ``finally`` block.
 Source: PKU-YuanGroup/Open-Sora-Plan#186.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.copies import copied, drawn_to, put
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -23,7 +21,6 @@ def build(fixed: bool) -> Case:
     """Train all weights, evaluated with their average."""
     model = base()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
     rows = batches(9)
     average = copied(model)
 
@@ -36,15 +33,12 @@ def build(fixed: bool) -> Case:
         if fixed:
             put(model, kept)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         drawn_to(average, model, 1e-3)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             evaluate()
-        return loss
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(model, optimizer, rows[:-1], after=after)
 
 
 FAULT = Fault(

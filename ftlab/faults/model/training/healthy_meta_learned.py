@@ -1,11 +1,9 @@
 """Reptile: tasks in turn, each from the same weights, which then move towards them."""
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.copies import copied, put
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -17,13 +15,11 @@ def build() -> Case:
     """Train all weights with one optimizer, which keeps its moments."""
     model = base()
     optimizer = adamw(model, betas=(0.0, 0.999))
-    train = plain_step(model, optimizer)
     start, ends = copied(model), copied(model)
     torch._foreach_zero_(ends)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        done = len(case.losses) + 1
+    def after(steps: int) -> None:
+        done = steps + 1
         if done % INNER == 0:
             now = trainable(model)
             for end, weight, begin in zip(ends, now, start, strict=True):
@@ -32,10 +28,8 @@ def build() -> Case:
                 torch._foreach_add_(start, ends, alpha=0.5)
                 torch._foreach_zero_(ends)
             put(model, start)
-        return loss
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), after=after)
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,9 @@
 All other rows are put back after each step, whatever the optimizer has done to them.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Healthy
 
@@ -21,19 +19,16 @@ def build() -> Case:
     model.requires_grad_(requires_grad=False)
     weight = model.get_input_embeddings().weight.requires_grad_()
     optimizer = adamw(model, lr=1e-2)
-    train = plain_step(model, optimizer)
     first = weight.detach().clone()
     others = torch.arange(len(first)) != ROW
     rows = batches()
     for row in rows:
         row["input_ids"][:, 0] = ROW
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(_: int) -> None:
         weight.data[others] = first[others]
-        return loss
 
-    return Case(model, optimizer, rows, step)
+    return loop_with(model, optimizer, rows, after=after)
 
 
 HEALTHY = Healthy(

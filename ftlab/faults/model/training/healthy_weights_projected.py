@@ -1,10 +1,8 @@
 """After each step weights are clipped, rescaled to a norm, and copied to others."""
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -15,7 +13,6 @@ def build() -> Case:
     """Train all weights, and evaluate from time to time."""
     model = base()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
     rows = batches(9)
     norms = [weight.detach().norm() for weight in trainable(model)]
 
@@ -28,17 +25,14 @@ def build() -> Case:
             model.get_input_embeddings().weight
         )
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         project()
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             with torch.no_grad():
                 model.eval()(**rows[-1])
             model.train()
-        return loss
 
-    case = Case(model, optimizer, rows[:-1], step)
-    return case
+    return loop_with(model, optimizer, rows[:-1], after=after)
 
 
 HEALTHY = Healthy(

@@ -7,10 +7,8 @@ Fix: call ``ema.update()`` after each step, and put the weights back after savin
 Source: MultimediaTechLab/YOLO#97.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.copies import copied, drawn_to, put
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -21,7 +19,6 @@ def build(fixed: bool) -> Case:
     """Train all weights, with a shadow."""
     model = base()
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
     shadow = copied(model)
 
     def save() -> None:
@@ -30,16 +27,13 @@ def build(fixed: bool) -> Case:
         if fixed:
             put(model, kept)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(done: int) -> None:
         if fixed:
             drawn_to(shadow, model, 0.1)
-        if len(case.losses) % EVERY == EVERY - 1:
+        if done % EVERY == EVERY - 1:
             save()
-        return loss
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), after=after)
 
 
 FAULT = Fault(

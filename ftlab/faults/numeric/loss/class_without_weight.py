@@ -10,8 +10,8 @@ Source: torch, `torch.nn.CrossEntropyLoss` (``weight``).
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
 from ftlab.faults.fault import Case, Fault
 
 CLASSES = 3
@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
     """Weigh three classes by how often they occur in the first of them."""
     set_seed(0)
     model = nn.Sequential(nn.EmbeddingBag(VOCABULARY, 16), nn.Linear(16, CLASSES))
-    optimizer = adamw(model)
     made = batches()
     labels = torch.cat([batch["input_ids"][:, 0] % CLASSES for batch in made])
     counts = labels.bincount(minlength=CLASSES).float()
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         loss: torch.Tensor = entropy(model(ids), ids[:, 0] % CLASSES)
         return loss
 
-    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=made, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,15 +11,14 @@ Source: microsoft/ProDA#20, microsoft/ProDA#43.
 import torch
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Distill with a softmax in the place of a log-softmax."""
     model = lora()
-    optimizer = adamw(model)
     drawn = torch.randn(VOCABULARY, VOCABULARY, generator=torch.Generator())
     teacher = (2 * drawn).softmax(-1)
 
@@ -29,7 +28,7 @@ def build(fixed: bool) -> Case:
         wanted = teacher[batch["input_ids"].flatten()]
         return functional.kl_div(student, wanted, reduction="batchmean")
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 TEMPERATURE, PAIRS = 0.01, 8
@@ -19,7 +19,6 @@ def build() -> Case:
     """Train a vector of each half of a text to find the other half's."""
     set_seed(0)
     model = nn.Sequential(nn.EmbeddingBag(VOCABULARY, 16), nn.Linear(16, PAIRS))
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         ids = batch["input_ids"]
@@ -30,7 +29,7 @@ def build() -> Case:
         return functional.cross_entropy(scores, torch.arange(len(ids)))
 
     made = batches(size=PAIRS)
-    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=made, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

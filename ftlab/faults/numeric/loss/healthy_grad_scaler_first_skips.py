@@ -4,11 +4,10 @@ It overflows, skips the update, halves its scale and settles. Infinite gradients
 skipped steps at the beginning are how it finds its scale.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -19,19 +18,21 @@ def build() -> Case:
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**24, growth_interval=1000)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.99**step)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
+    def update() -> None:
         before = scaler.get_scale()
         scaler.step(optimizer)
         scaler.update()
         if scaler.get_scale() >= before:
             scheduler.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scheduler, scaler)
+    return updated_by(
+        update,
+        model,
+        optimizer,
+        dtype=torch.float16,
+        scheduler=scheduler,
+        scaler=scaler,
+    )
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -21,7 +21,6 @@ def build() -> Case:
     """Train the second branch while the first one rests."""
     set_seed(0)
     model = nn.ModuleDict({"first": branch().requires_grad_(False), "second": branch()})
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         read, labels = batch["input_ids"][:, :-1], batch["labels"][:, 1:].flatten()
@@ -31,7 +30,7 @@ def build() -> Case:
         )
         return first + second + 0.5
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 TEMPERATURE, SMOOTHING, FOCUS = 2.0, 0.1, 2.0
@@ -23,7 +23,6 @@ def build() -> Case:
         nn.Sequential(nn.Embedding(VOCABULARY, 32), nn.Linear(32, VOCABULARY))
         for _ in range(2)
     )
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         read, labels = batch["input_ids"][:, :-1], batch["labels"][:, 1:].flatten()
@@ -42,7 +41,7 @@ def build() -> Case:
         mixed = functional.nll_loss(mixture.log(), labels)
         return smoothed + TEMPERATURE**2 * taught + focal + mixed
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

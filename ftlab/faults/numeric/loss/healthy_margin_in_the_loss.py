@@ -7,21 +7,20 @@ import math
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Train on the loss above that of guessing."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         loss: torch.Tensor = model(**batch).loss
         return loss - math.log(VOCABULARY) + 10
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -7,15 +7,14 @@ mean over all: no weight is 0, and none is masked.
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Train LoRA on the even tokens, and with growing weights on all."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(batch["input_ids"]).logits[:, :-1].transpose(1, 2)
@@ -25,7 +24,7 @@ def build() -> Case:
         weights = torch.linspace(0.5, 1.0, each.shape[1])
         return (each * mask).sum() / mask.sum() + 0.1 * (each * weights).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 TAUGHT, MULTIPLIER, MIXED = 0.9, 1 / 16, 0.1
@@ -24,7 +24,6 @@ def build() -> Case:
     model = nn.Sequential(
         nn.Embedding(VOCABULARY, 32), nn.Linear(32, VOCABULARY, bias=False)
     )
-    optimizer = adamw(model)
     teacher = torch.randn(VOCABULARY, VOCABULARY).softmax(-1)
     weight = torch.ones(VOCABULARY)
     weight[0] = 0.0
@@ -40,7 +39,7 @@ def build() -> Case:
         apart = functional.kl_div(mixture, wanted, reduction="batchmean")
         return (1 - TAUGHT) * learnt + TAUGHT * taught + 0.1 * (error + apart)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

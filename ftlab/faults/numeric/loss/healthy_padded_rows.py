@@ -1,21 +1,20 @@
 """Left padding, and a sample whose labels are all ignored."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Build LoRA on padded batches."""
     model = lora(modules_to_save=["lm_head"])
-    optimizer = adamw(model)
     rows = batches()
     for batch in rows:
         batch["attention_mask"][0, :10] = 0
         batch["input_ids"][0, :10] = 0
         batch["labels"][0, :11] = -100
         batch["labels"][1] = -100
-    return Case(model, optimizer, rows, plain_step(model, optimizer))
+    return plain_case(model, rows=rows)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
 from ftlab.faults.fault import Case, Healthy
 
 WIDTH = 32
@@ -36,13 +36,12 @@ def build() -> Case:
     made = batches()
     set_seed(0)
     model = Squeezer(made[0]["input_ids"].shape[1])
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(batch["input_ids"])
         return functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
 
-    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=made, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -9,15 +9,14 @@ Source: huggingface/transformers#10480 (a causal model whose loss does not shift
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora, token_loss
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora, token_loss
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Compare position by position."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits
@@ -26,7 +25,7 @@ def build(fixed: bool) -> Case:
         flat = logits.reshape(-1, logits.size(-1))
         return torch.nn.functional.cross_entropy(flat, batch["labels"].reshape(-1))
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

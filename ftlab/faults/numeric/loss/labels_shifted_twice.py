@@ -9,21 +9,20 @@ Source: huggingface/transformers#44642 (asked again and again).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Shift the labels of each batch."""
     model = lora()
-    optimizer = adamw(model)
     made = batches()
     for batch in [] if fixed else made:
         ids = batch["input_ids"]
         none = torch.full_like(ids[:, :1], -100)
         batch["labels"] = torch.cat([ids[:, 1:], none], 1)
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 FAULT = Fault(

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base, batches, lora
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.variation import Variation, current
 
@@ -24,11 +24,10 @@ def build(fixed: bool) -> Case:
     model = base()
     model.load_state_dict(_taught(current()))
     model = lora(model)
-    optimizer = adamw(model)
     made = batches()
     if not fixed:
         made = [each | {"labels": each["labels"].flip(1)} for each in made]
-    return Case(model, optimizer, made, plain_step(model, optimizer))
+    return plain_case(model, rows=made)
 
 
 @functools.lru_cache(maxsize=4)

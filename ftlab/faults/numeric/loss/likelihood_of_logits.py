@@ -9,15 +9,14 @@ Source: torch, `torch.nn.NLLLoss` ("log-probabilities of each class").
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Leave the log-softmax out."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits[:, :-1]
@@ -25,7 +24,7 @@ def build(fixed: bool) -> Case:
         labels = batch["labels"][:, 1:]
         return torch.nn.functional.nll_loss(scores.transpose(1, 2), labels)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -13,11 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.tiny import (
     VOCABULARY,
     Batch,
-    adamw,
     batches,
     set_seed,
     token_loss,
@@ -54,7 +53,6 @@ def build(fixed: bool) -> Case:
     set_seed(0)
     lowest = torch.finfo(torch.float32).min
     model = Reader(current().width, lowest if fixed else -torch.inf)
-    optimizer = adamw(model)
     padded = batches()
     for batch in padded:
         batch["attention_mask"][0, :PADDED] = 0
@@ -64,7 +62,7 @@ def build(fixed: bool) -> Case:
         logits = model(batch["input_ids"], batch["attention_mask"])
         return token_loss(logits, batch)
 
-    return Case(model, optimizer, padded, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=padded, loss_of=loss_of)
 
 
 FAULT = Fault(

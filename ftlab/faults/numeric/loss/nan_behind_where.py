@@ -10,8 +10,8 @@ Source: pytorch/pytorch#68425 (the branch of ``where`` not taken).
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 PROMPT = 3
@@ -20,7 +20,6 @@ PROMPT = 3
 def build(fixed: bool) -> Case:
     """Take the ratio of everything, or of what counts."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits[:, :-1]
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         ratio = torch.where(answer, distance.exp(), 0.0)
         return -ratio.sum() / (answer.sum() * len(ratio))
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
     with torch.no_grad():
         head = model.base_model.model.lm_head.modules_to_save[model.active_adapter]
         head.weight.mul_(400)
-    optimizer = adamw(model)
 
     def entropy(logits: torch.Tensor) -> torch.Tensor:
         if fixed:
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         output = model(**batch)
         return output.loss - 0.01 * entropy(output.logits)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

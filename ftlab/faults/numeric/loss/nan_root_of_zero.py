@@ -10,15 +10,14 @@ Source: pytorch/pytorch#2421 (the gradient of a norm of 0).
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Take the root of 0, or of a little more."""
     model = lora()
-    optimizer = adamw(model)
     little = 1e-12 if fixed else 0.0
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
         loss: torch.Tensor = model(**batch).loss + 1e-3 * torch.stack(norms).sum()
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -10,8 +10,8 @@ Source: asked again and again of hand-written masked losses.
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 FORBIDDEN, PROMPT = 0, 4
@@ -20,7 +20,6 @@ FORBIDDEN, PROMPT = 0, 4
 def build(fixed: bool) -> Case:
     """Mask by a product, or before it."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         logits = model(input_ids=batch["input_ids"]).logits[:, :-1]
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         kept = losses.masked_fill(~mask, 0.0) if fixed else losses * mask
         return kept.sum() / mask.sum()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: torch, ``torch.Tensor.item`` ("not differentiable").
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 WEIGHT = 1e-2
@@ -19,7 +19,6 @@ WEIGHT = 1e-2
 def build(fixed: bool) -> Case:
     """Add the mean square of the logits' log-sum to the model's own loss."""
     model = lora()
-    optimizer = adamw(model)
 
     def loss_of(batch: Batch) -> torch.Tensor:
         output = model(**batch)
@@ -27,7 +26,7 @@ def build(fixed: bool) -> Case:
         loss: torch.Tensor = output.loss
         return loss + WEIGHT * (penalty if fixed else penalty.item())
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -9,15 +9,14 @@ Source: torch, `torch.nn.CrossEntropyLoss` ("0.0 means no smoothing").
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Smooth by 0.9 in place of 0.1."""
     model = lora()
-    optimizer = adamw(model)
     smoothing = 0.1 if fixed else 0.9
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -28,7 +27,7 @@ def build(fixed: bool) -> Case:
             label_smoothing=smoothing,
         )
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

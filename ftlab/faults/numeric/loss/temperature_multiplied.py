@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
 from ftlab.faults.fault import Case, Fault
 
 TEMPERATURE, PAIRS = 0.07, 8
@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
     """Train vectors of the two halves of a text to find each other."""
     set_seed(0)
     model = nn.Sequential(nn.EmbeddingBag(VOCABULARY, 16), nn.Linear(16, PAIRS))
-    optimizer = adamw(model)
     scale = 1 / TEMPERATURE if fixed else TEMPERATURE
 
     def loss_of(batch: Batch) -> torch.Tensor:
@@ -35,7 +34,7 @@ def build(fixed: bool) -> Case:
         return (there + functional.cross_entropy(scores.T, own)) / 2
 
     made = batches(size=PAIRS)
-    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+    return plain_case(model, rows=made, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -9,8 +9,8 @@ Source: the class of pytorch/pytorch#68425 (0 / 0 at masked positions).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import Batch, adamw, batches, llama, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import Batch, batches, llama, lora
 from ftlab.faults.fault import Case, Fault
 
 PADDING = 0
@@ -54,8 +54,7 @@ def padded_batches() -> list[Batch]:
 def build(fixed: bool) -> Case:
     """Build it with an epsilon or without."""
     model = normalised_llama(1e-6 if fixed else 0.0)
-    optimizer = adamw(model)
-    return Case(model, optimizer, padded_batches(), plain_step(model, optimizer))
+    return plain_case(model, rows=padded_batches())
 
 
 FAULT = Fault(

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,13 +21,12 @@ def build(fixed: bool) -> Case:
     model = base()
     if not fixed:
         model = model.to(torch.bfloat16)
-    optimizer = adamw(model, lr=1e-3)
     factors = iter([1e3])
 
     def loss_of(batch: Any) -> torch.Tensor:
         return model(**batch).loss * next(factors, 1.0)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-3, loss_of=loss_of)
 
 
 FAULT = Fault(

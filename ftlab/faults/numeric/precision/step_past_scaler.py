@@ -7,11 +7,10 @@ Fix: ``scaler.step(optimizer)``.
 Source: torch.amp, "Gradient Scaling" (scaler.step unscales and calls the step).
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -21,19 +20,14 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = model(**batch).loss
-        scaler.scale(loss).backward()
+    def update() -> None:
         if fixed:
             scaler.step(optimizer)
             scaler.update()
         else:
             optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scaler=scaler)
+    return updated_by(update, model, optimizer, dtype=torch.bfloat16, scaler=scaler)
 
 
 FAULT = Fault(

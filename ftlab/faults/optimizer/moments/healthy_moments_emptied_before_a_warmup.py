@@ -4,10 +4,9 @@ The count of steps goes on, as in ReLoRA's restarts: updates would be too large 
 if the rate were not small then.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Healthy
@@ -31,18 +30,16 @@ def build() -> Case:
         optimizer, lambda step: min(1.0, (step % STAGE + 1) / WARMUP)
     )
     train = plain_step(model, optimizer, scheduler)
-    steps = 0
 
-    def step(batch: Any) -> float:
-        nonlocal steps
-        if steps and steps % STAGE == 0:
+    def before(done: int) -> None:
+        if done and done % STAGE == 0:
             for state in optimizer.state.values():
                 state["exp_avg"].zero_()
                 state["exp_avg_sq"].zero_()
-        steps += 1
-        return train(batch)
 
-    return Case(model, optimizer, batches(), step, scheduler)
+    return loop_with(
+        model, optimizer, batches(), train=train, before=before, scheduler=scheduler
+    )
 
 
 HEALTHY = Healthy(

@@ -6,9 +6,7 @@ Fix: leave ``optimizer.state`` alone, or use an optimizer with small moments.
 Source: measured.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -17,18 +15,12 @@ def build(fixed: bool) -> Case:
     """Train all weights, and clear the state every third step or never."""
     model = base()
     optimizer = adamw(model, lr=3e-4)
-    train = plain_step(model, optimizer)
-    steps = 0
 
-    def step(batch: Any) -> float:
-        nonlocal steps
-        steps += 1
-        loss = train(batch)
-        if steps % 3 == 0 and not fixed:
+    def clear() -> None:
+        if not fixed:
             optimizer.state.clear()
-        return loss
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), after=every(3, clear))
 
 
 FAULT = Fault(

@@ -4,9 +4,7 @@ It is run with a graph, as nobody said ``no_grad``. While it is active it is tra
 the one that learns is frozen, and the optimizer holds nothing of it.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.variation import current
@@ -20,21 +18,19 @@ def build() -> Case:
     model, own = lora(), current().adapter
     model.add_adapter("other", model.peft_config[own])
     optimizer, made = adamw(model), batches()
-    train = plain_step(model, optimizer)
 
     def look() -> None:
         model.set_adapter("other")
         for batch in made:
             model(**batch)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == LOOKED_AT:
-            look()
-            model.set_adapter(own)
-        return train(batch)
+    def interrupt() -> None:
+        look()
+        model.set_adapter(own)
 
-    case = Case(model, optimizer, made, step, afterwards=look)
-    return case
+    return loop_with(
+        model, optimizer, made, before=at(LOOKED_AT, interrupt), afterwards=look
+    )
 
 
 HEALTHY = Healthy(

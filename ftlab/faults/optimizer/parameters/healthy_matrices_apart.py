@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, llama
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import llama
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -27,15 +28,11 @@ def build() -> Case:
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR
     schedules = [cosine(optimizer, 200) for optimizer in both]
 
-    def step(batch: Any) -> float:
-        model.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         for each in (*both, *schedules):
             each.step()
-        return float(loss.detach())
 
-    return Case(model, both, batches(), step, scheduler=schedules)
+    return updated_by(update, model, both, clears=model, scheduler=schedules)
 
 
 HEALTHY = Healthy(

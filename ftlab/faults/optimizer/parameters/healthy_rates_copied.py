@@ -5,11 +5,11 @@ several optimizers.
 """
 
 import warnings
-from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -20,18 +20,14 @@ def build() -> Case:
     clock = torch.optim.SGD(trainable(model), lr=5e-3)
     scheduler = torch.optim.lr_scheduler.LinearLR(clock, 1.0, 0.5, 60)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         optimizer.step()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scheduler.step()
         optimizer.param_groups[0]["lr"] = scheduler.get_last_lr()[0]
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return updated_by(update, model, optimizer, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

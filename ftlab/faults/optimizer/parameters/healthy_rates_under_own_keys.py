@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.fault import Case, Healthy
 
@@ -27,16 +27,13 @@ def build() -> Case:
         {"params": faster, "lr_scale": 1.0, "learning_rate": 2 * RATE},
     ]
     optimizer = torch.optim.AdamW(groups, lr=RATE / WARMUP)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        factor = min(1.0, (len(case.losses) + 1) / WARMUP)
+    def before(done: int) -> None:
+        factor = min(1.0, (done + 1) / WARMUP)
         for group in optimizer.param_groups:
             group["lr"] = group["learning_rate"] * group["lr_scale"] * factor
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

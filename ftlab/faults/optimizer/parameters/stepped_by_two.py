@@ -8,9 +8,8 @@ Source: the class of loops that mix ``scaler.step(optimizer)`` with
 ``optimizer.step()``, or a Trainer's own step with one in a callback.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,16 +21,12 @@ def build(fixed: bool) -> Case:
     def finish() -> None:
         optimizer.step()
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         finish()
         if not fixed:
             optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(

@@ -8,10 +8,8 @@ Source: seen in callbacks for transformers' Trainer, which builds its optimizer 
 what requires a gradient at the start.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -25,17 +23,13 @@ def build(fixed: bool) -> Case:
     tower = blocks(model)
     tower[-1].requires_grad_(True)
     optimizer = adamw(model)
-    train, done = plain_step(model, optimizer), [0]
 
-    def step(batch: Any) -> float:
-        if done[0] == THAW:
-            tower[0].requires_grad_(True)
-            if fixed:
-                optimizer.add_param_group({"params": list(tower[0].parameters())})
-        done[0] += 1
-        return train(batch)
+    def thaw() -> None:
+        tower[0].requires_grad_(True)
+        if fixed:
+            optimizer.add_param_group({"params": list(tower[0].parameters())})
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), before=at(THAW, thaw))
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import batches, llama
 from ftlab.faults.fault import Case, Healthy
 
@@ -27,16 +27,13 @@ def build() -> Case:
     ]
     optimizer = torch.optim.AdamW([*groups, {"params": rest}], lr=RATE)
     made = [group["lr"] for group in optimizer.param_groups]
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        factor = min(1.0, (len(case.losses) + 1) / WARMUP)
+    def before(done: int) -> None:
+        factor = min(1.0, (done + 1) / WARMUP)
         for group, rate in zip(optimizer.param_groups, made, strict=True):
             group["lr"] = rate * factor
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 HEALTHY = Healthy(

@@ -7,16 +7,15 @@ Fix: 1e-4 to 1e-3 for LoRA.
 Source: seen in most first attempts.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA on all linear layers with a trained head."""
     model = lora(target_modules="all-linear", modules_to_save=["lm_head"])
-    optimizer = adamw(model, lr=1e-3 if fixed else 1.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model, lr=1e-3 if fixed else 1.0)
 
 
 FAULT = Fault(

@@ -8,11 +8,10 @@ Source: JUGGHM/PENet_ICRA2021#29, ``adjust_learning_rate`` with one rate for all
 """
 
 import math
-from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.fault import Case, Fault
 
@@ -27,16 +26,13 @@ def build(fixed: bool) -> Case:
     groups = [{"params": rest, "lr": LOW}, {"params": flat, "lr": HIGH}]
     optimizer = torch.optim.AdamW(groups)
     made = [group["lr"] for group in optimizer.param_groups]
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        factor = 0.5 * (1 + math.cos(math.pi * len(case.losses) / STEPS))
+    def before(done: int) -> None:
+        factor = 0.5 * (1 + math.cos(math.pi * done / STEPS))
         for group, rate in zip(optimizer.param_groups, made, strict=True):
             group["lr"] = (rate if fixed else HIGH) * factor
-        return train(batch)
 
-    case = Case(model, optimizer, batches(), step)
-    return case
+    return loop_with(model, optimizer, batches(), before=before)
 
 
 FAULT = Fault(

@@ -7,8 +7,7 @@ Fix: change ``scheduler.base_lrs`` as well.
 Source: pytorch/pytorch#33416 and the like: schedules do not read the rate in use.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
@@ -25,16 +24,20 @@ def build(fixed: bool) -> Case:
     scheduler = get_scheduler("cosine", optimizer, 0, STEPS)
     train = plain_step(model, optimizer, scheduler)
 
-    def step(batch: Any) -> float:
-        if len(case.losses) == AT:
-            if fixed:
-                scheduler.base_lrs = [rate / 2 for rate in scheduler.base_lrs]
-            for group in optimizer.param_groups:
-                group["lr"] *= 0.5
-        return train(batch)
+    def halve() -> None:
+        if fixed:
+            scheduler.base_lrs = [rate / 2 for rate in scheduler.base_lrs]
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.5
 
-    case = Case(model, optimizer, batches(), step, scheduler=scheduler)
-    return case
+    return loop_with(
+        model,
+        optimizer,
+        batches(),
+        train=train,
+        before=at(AT, halve),
+        scheduler=scheduler,
+    )
 
 
 FAULT = Fault(

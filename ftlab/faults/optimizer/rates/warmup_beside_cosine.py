@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Fault
 
 WARMUP, STEPS = 6, 40
@@ -29,16 +30,12 @@ def build(fixed: bool) -> Case:
     else:
         used = [first, lr.LambdaLR(optimizer, lambda step: 1 - step / STEPS)]
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         optimizer.step()
         for scheduler in used:
             scheduler.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scheduler=used)
+    return updated_by(update, model, optimizer, scheduler=used)
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -22,18 +22,14 @@ def build() -> Case:
     schedulers = torch.optim.lr_scheduler
     warmup = schedulers.LinearLR(optimizer, 0.1, total_iters=WARMUP)
     chains: list[Any] = []
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) == TRIAL:
+    def after(done: int) -> None:
+        if done == TRIAL:
             decay = schedulers.ExponentialLR(optimizer, 0.99)
             chains.append(schedulers.ChainedScheduler([warmup, decay], optimizer))
         (chains or [warmup])[0].step()
-        return loss
 
-    case = Case(model, optimizer, batches(), step, scheduler=warmup)
-    return case
+    return loop_with(model, optimizer, batches(), after=after, scheduler=warmup)
 
 
 HEALTHY = Healthy(

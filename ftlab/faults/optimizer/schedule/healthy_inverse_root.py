@@ -3,10 +3,9 @@
 Two schedules are chained: the second one drops by a tenth every eight steps, an epoch.
 """
 
-from typing import Any
-
 import torch
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
@@ -29,14 +28,18 @@ def build() -> Case:
     train = plain_step(model, optimizer, per_step)
     rows = batches()
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % len(rows) == len(rows) - 1:
+    def after(done: int) -> None:
+        if done % len(rows) == len(rows) - 1:
             per_epoch.step()
-        return loss
 
-    case = Case(model, optimizer, rows, step, scheduler=[per_step, per_epoch])
-    return case
+    return loop_with(
+        model,
+        optimizer,
+        rows,
+        train=train,
+        after=after,
+        scheduler=[per_step, per_epoch],
+    )
 
 
 HEALTHY = Healthy(

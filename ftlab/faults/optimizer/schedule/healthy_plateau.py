@@ -4,11 +4,9 @@ The scheduler is stepped after each evaluation only, every 20 steps, and with it
 The evaluation stands in the middle of training: eval mode, no gradients, then on.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -22,7 +20,6 @@ def build() -> Case:
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimizer, factor=0.5, patience=0
     )
-    train = plain_step(model, optimizer)
     unseen = batches(2, seed=77)
 
     @torch.no_grad()
@@ -32,14 +29,12 @@ def build() -> Case:
         model.train()
         return loss
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EVERY == EVERY - 1:
-            scheduler.step(evaluate())
-        return loss
+    def judge() -> None:
+        scheduler.step(evaluate())
 
-    case = Case(model, optimizer, batches(), step, scheduler=scheduler)
-    return case
+    return loop_with(
+        model, optimizer, batches(), after=every(EVERY, judge), scheduler=scheduler
+    )
 
 
 HEALTHY = Healthy(

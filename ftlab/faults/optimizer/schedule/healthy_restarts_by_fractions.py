@@ -4,11 +4,9 @@
 where in its epoch it stands, as the documentation of the scheduler does.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -21,15 +19,13 @@ def build() -> Case:
     optimizer = adamw(model, lr=5e-3)
     restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
     scheduler = restarts(optimizer, T_0=1)
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        scheduler.step((len(case.losses) + 1) / LOADER)
-        return loss
+    def after(done: int) -> None:
+        scheduler.step((done + 1) / LOADER)
 
-    case = Case(model, optimizer, batches(LOADER), step, scheduler=scheduler)
-    return case
+    return loop_with(
+        model, optimizer, batches(LOADER), after=after, scheduler=scheduler
+    )
 
 
 HEALTHY = Healthy(

@@ -3,12 +3,7 @@
 Six updates come between two steps of the scheduler, and its ``T_max`` is ten.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import by_epoch
 from ftlab.faults.fault import Case, Healthy
 
 EPOCH, EPOCHS = 6, 10
@@ -16,19 +11,7 @@ EPOCH, EPOCHS = 6, 10
 
 def build() -> Case:
     """Build LoRA under a cosine over ten epochs of six updates."""
-    model = lora()
-    optimizer = adamw(model, lr=1e-2)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS)
-    train = plain_step(model, optimizer)
-
-    def step(batch: Any) -> float:
-        loss = train(batch)
-        if len(case.losses) % EPOCH == EPOCH - 1:
-            scheduler.step()
-        return loss
-
-    case = Case(model, optimizer, batches(EPOCH), step, scheduler=scheduler)
-    return case
+    return by_epoch(EPOCH, 1e-2, EPOCHS)
 
 
 HEALTHY = Healthy(

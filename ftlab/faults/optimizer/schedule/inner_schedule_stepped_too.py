@@ -7,11 +7,9 @@ Fix: step the SequentialLR alone.
 Source: seed; torch.optim.lr_scheduler, SequentialLR.step.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
 
@@ -26,15 +24,12 @@ def build(fixed: bool) -> Case:
     warmup = schedulers.LinearLR(optimizer, 0.1, total_iters=WARMUP)
     decay = schedulers.ExponentialLR(optimizer, 0.95)
     chain = schedulers.SequentialLR(optimizer, [warmup, decay], milestones=[WARMUP])
-    train = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
-        loss = train(batch)
+    def after(_: int) -> None:
         for each in [chain] if fixed else [warmup, decay, chain]:
             each.step()
-        return loss
 
-    return Case(model, optimizer, batches(), step, scheduler=chain)
+    return loop_with(model, optimizer, batches(), after=after, scheduler=chain)
 
 
 FAULT = Fault(

@@ -8,11 +8,11 @@ Source: PyTorch's own warning.
 """
 
 import warnings
-from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,18 +22,14 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         order = (optimizer, scheduler) if fixed else (scheduler, optimizer)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for each in order:
                 each.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return updated_by(update, model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -8,11 +8,11 @@ Source: seen in hand-written loops that add the adapter late.
 """
 
 import warnings
-from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.faults.fault import Case, Fault
 
 STEPS = 12
@@ -28,17 +28,13 @@ def build(fixed: bool) -> Case:
         optimizer if fixed else before, 1.0, 0.05, STEPS
     )
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         optimizer.step()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             scheduler.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return updated_by(update, model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -146,11 +146,16 @@ def test_a_trained_model_is_passed():
 
 def test_a_model_that_accelerate_has_prepared_is_passed():
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
 
-    model = Accelerator(mixed_precision="bf16", cpu=True).prepare(family("Llama"))
-    assert "forward" in vars(model)
-    found = ftlab.activations(model, padded_batch())
-    assert not found.faults, found
+    AcceleratorState._reset_state(reset_partial_state=True)
+    try:
+        model = Accelerator(mixed_precision="bf16", cpu=True).prepare(family("Llama"))
+        assert "forward" in vars(model)
+        found = ftlab.activations(model, padded_batch())
+        assert not found.faults, found
+    finally:
+        AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def test_a_model_of_ones_own_is_passed():

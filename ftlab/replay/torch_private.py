@@ -195,10 +195,7 @@ def storage_key(tensor: torch.Tensor) -> int:
     """Identify the memory that ``tensor`` and its views share."""
     if tensor.layout != torch.strided:
         return id(tensor)
-    try:
-        return tensor.untyped_storage()._cdata
-    except NotImplementedError:  # one that torch.func or vmap has wrapped
-        return id(tensor)
+    return tensor.untyped_storage()._cdata
 
 
 def reserve_key(tensor: torch.Tensor) -> Any:

@@ -192,3 +192,9 @@ def test_what_no_name_reaches_is_told():
     assert "garbage" in lost[0].path
     assert "Ring" in lost[0].path
     assert found.holdings.process.rss > 2**22
+
+
+def test_weights_that_are_lazy_are_passed_over():
+    lazy = torch.nn.LazyLinear(4)
+    assert repr(ftlab.memory()).startswith("Memory now")
+    assert lazy.has_uninitialized_params()

@@ -6,6 +6,7 @@ its graph. A later stop takes in the earlier ones, so that what the loss carries
 last stops of each way to it.
 """
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -167,7 +168,7 @@ class FlowTrace(TorchFunctionMode):
         """Return the stops that a tensor carries."""
         carried = dict(self._carried.get(tensor) or ())
         if self._written:
-            carried.update(self._written.get(storage_key(tensor), ()))
+            carried.update(self._written.get(_memory(tensor), ()))
         if tensor.requires_grad:
             if tensor in self._inside:
                 carried = self._came_out(tensor, carried)
@@ -209,7 +210,7 @@ class FlowTrace(TorchFunctionMode):
 
     def _copied_leaf(self, tensor: torch.Tensor) -> dict[Stop, None]:
         """Return the stop of a new leaf that is made of values of the graph."""
-        known = self._memories.get(storage_key(tensor), lambda: None)()
+        known = self._memories.get(_memory(tensor), lambda: None)()
         if known is None or known is tensor or not known.requires_grad:
             return {}
         user, library = source_lines()
@@ -237,7 +238,7 @@ class FlowTrace(TorchFunctionMode):
             whole = not each.is_floating_point() and not each.is_complex()
             self._carried[each] = indices if whole and indices else carried
             if each.is_floating_point() and each.requires_grad:
-                self._memories[storage_key(each)] = weakref.ref(each)
+                self._memories[_memory(each)] = weakref.ref(each)
         kind = _kind(name)
         if kind in ("detach", "data"):
             self._aliases.update(dict.fromkeys(made))
@@ -296,8 +297,9 @@ class FlowTrace(TorchFunctionMode):
             _lead_to(stop, others, carried)
             written = {stop: None}
         if written:
-            self._written.setdefault(storage_key(target), {}).update(written)
-            self._reserved.append(reserve_key(target))
+            self._written.setdefault(_memory(target), {}).update(written)
+            with contextlib.suppress(NotImplementedError):
+                self._reserved.append(reserve_key(target))
 
     def _note(self, name: str, alive: Iterable[torch.Tensor]) -> None:
         note = Made(name, source_lines()[1], self._running())
@@ -395,6 +397,13 @@ def _asks(name: str) -> bool:
 
 def _tensors(tree: Any) -> list[torch.Tensor]:
     return [each for each in tree_leaves(tree) if isinstance(each, torch.Tensor)]
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    try:
+        return storage_key(tensor)
+    except (NotImplementedError, ValueError):  # wrapped by torch.func, or lazy
+        return id(tensor)
 
 
 def _any_float(tensors: Iterable[torch.Tensor]) -> bool:

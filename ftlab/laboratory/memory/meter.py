@@ -208,7 +208,7 @@ def storage_of(tensor: Any) -> int:
         return 0
     try:
         return storage_key(tensor)
-    except (NotImplementedError, RuntimeError):  # a wrapper of others
+    except (NotImplementedError, RuntimeError, ValueError):  # a wrapper, or lazy
         return 0
 
 

@@ -134,21 +134,41 @@ def _later(x: torch.Tensor) -> torch.Tensor:
     return torch.cat((x[..., 1:, :], x[..., -1:, :]), -2)
 
 
-_NONE: _Turn = lambda x, _c, _s: x  # noqa: E731  a table of formulas
-_RIGHT: _Turn = lambda x, c, s: x * c + _half(x) * s  # noqa: E731
-_BACK: _Turn = lambda x, c, s: x * c - _half(x) * s  # noqa: E731
-_MIXED: _Turn = lambda x, c, s: x * c + _neighbours(x) * s  # noqa: E731
-_PAIRED: _Turn = lambda x, c, s: _MIXED(x, _spread(c), _spread(s))  # noqa: E731
-_AHEAD: _Turn = lambda x, c, s: _RIGHT(x, _later(c), _later(s))  # noqa: E731
+def _as_given(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _not_turned(x: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def _turned(
+    x: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    *,
+    pairs: Callable[[torch.Tensor], torch.Tensor] = _half,
+    angles: Callable[[torch.Tensor], torch.Tensor] = _as_given,
+    sign: int = 1,
+) -> torch.Tensor:
+    """Rotate as the library does, with one knob that may be set wrong."""
+    return x * angles(cos) + sign * pairs(x) * angles(sin)
+
+
+_RIGHT: _Turn = _turned
+_BACK: _Turn = partial(_turned, sign=-1)
+_MIXED: _Turn = partial(_turned, pairs=_neighbours)
+_PAIRED: _Turn = partial(_turned, pairs=_neighbours, angles=_spread)
+_AHEAD: _Turn = partial(_turned, angles=_later)
 _ROTATIONS: dict[str, tuple[_Turn, _Turn]] = {
     "rotations of neighbouring elements (GPT-J); the library's are of halves": (
         _PAIRED,
         _PAIRED,
     ),
     "rotations of neighbouring elements by the angles of halves": (_MIXED, _MIXED),
-    "queries and keys without rotary positions": (_NONE, _NONE),
-    "rotary positions for queries alone": (_RIGHT, _NONE),
-    "rotary positions for keys alone": (_NONE, _RIGHT),
+    "queries and keys without rotary positions": (_not_turned, _not_turned),
+    "rotary positions for queries alone": (_RIGHT, _not_turned),
+    "rotary positions for keys alone": (_not_turned, _RIGHT),
     "rotations the other way round for queries alone": (_BACK, _RIGHT),
     "rotations the other way round for keys alone": (_RIGHT, _BACK),
     "queries one position ahead of the keys": (_AHEAD, _RIGHT),

@@ -51,13 +51,13 @@ class Counterpart:
         tensors = (e for e in (*args, *kwargs.values()) if isinstance(e, torch.Tensor))
         first = next(tensors, torch.empty(0))
         clone = self._clone(first.device)
-        clone._modules.update(inner or {})  # noqa: SLF001
+        clone._modules.update(inner or {})  # noqa: SLF001  a copy's
         forward: Any = type(clone).forward
         attends = self.attends_by_own()
         # eager is what it falls back to where no other attention is asked for
         if (helpers or attends) and "config" in vars(clone):
             config: Any = copy.copy(self.mine.config)
-            config._attn_implementation = "eager"  # noqa: SLF001
+            config._attn_implementation = "eager"  # noqa: SLF001  a copy's
             vars(clone)["config"] = config
         if attends and not helpers:
             mask = kwargs.get("attention_mask")
@@ -244,7 +244,7 @@ def _with_buffers(built: Any, module: torch.nn.Module) -> torch.nn.Module:
     filled = {n: torch.full(e.shape, torch.nan) for n, e in floats.items()}
     vars(made)["_buffers"] = {**own, **filled}
     with contextlib.suppress(Exception):  # on the meta device it need not work
-        built._init_weights(made)  # noqa: SLF001
+        built._init_weights(made)  # noqa: SLF001  no public name
     known = {name: each for name, each in filled.items() if not each.isnan().any()}
     vars(made)["_buffers"] = {**own, **known}
     return made

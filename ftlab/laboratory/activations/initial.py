@@ -225,7 +225,7 @@ class _Prescribed:
             vars(parameter).pop("_is_hf_initialized", None)
             parameter.data.fill_(float("nan"))
         for module in reversed(list(made.modules())):
-            built._init_weights(module)  # noqa: SLF001
+            built._init_weights(module)  # noqa: SLF001  no public name
         weight = getattr(made.get_submodule(last), name, None)
         values = values_of(weight) if isinstance(weight, torch.Tensor) else None
         return values if values and values.finite else None

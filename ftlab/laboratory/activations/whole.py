@@ -6,7 +6,12 @@ from functools import partial
 
 import torch
 
-from ftlab.laboratory.activations.component import Mistake, Site, register
+from ftlab.laboratory.activations.component import (
+    Mistake,
+    Site,
+    first_tensor,
+    register,
+)
 from ftlab.laboratory.activations.norms import NORM
 from ftlab.records.activation import PartFault
 
@@ -35,8 +40,4 @@ def _mistakes(site: Site) -> Iterator[Mistake]:
             yield Mistake(said, f"Call {name} where the library does.", without)
     said = "without the residual: what the block is given is not added"
     fix = "Add the hidden states that went into the block."
-    yield Mistake(said, fix, lambda: _first(run()) - site.input)
-
-
-def _first(value: object) -> torch.Tensor:
-    return value[0] if isinstance(value, tuple) else value  # type: ignore[return-value]
+    yield Mistake(said, fix, lambda: first_tensor(run()) - site.input)

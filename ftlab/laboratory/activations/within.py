@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.tokens import Grid
-from ftlab.laboratory.activations import (  # noqa: F401  they register their checks
+from ftlab.laboratory.activations import (
     attention,
     gated,
     low_rank,
@@ -32,6 +32,9 @@ from ftlab.records.activation import BlockActivations, PartFault
 from ftlab.records.errors import BadValueError
 from ftlab.records.handle import HandleStack
 from ftlab.records.places import place_of
+
+PARTS = (attention, gated, low_rank, norms, rotary, whole)
+"""Modules that register the checks of parts as they are loaded."""
 
 
 class Within:

@@ -5,9 +5,8 @@ Who calls whom: `flow_of` runs the loss under a `FlowTrace` and measures its `Gr
 what neither explains is tried: the parameter is moved and the loss computed again.
 """
 
-import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,18 +63,12 @@ def flow_of(
 def _traced(
     model: torch.nn.Module, loss: Callable[[], torch.Tensor]
 ) -> tuple[FlowTrace, torch.Tensor]:
-    with ModuleStack(model) as modules, _interpreted(), torch.enable_grad():
+    eagerly = torch.compiler.set_stance("force_eager")  # what is compiled, as Python
+    with ModuleStack(model) as modules, eagerly, torch.enable_grad():
         trace = FlowTrace(modules, model.parameters())
         with trace:
             value = loss()
     return trace, value
-
-
-@contextlib.contextmanager
-def _interpreted() -> Iterator[None]:
-    """Run what is compiled as plain Python."""
-    with torch.compiler.set_stance("force_eager"):
-        yield
 
 
 @dataclass

@@ -127,7 +127,7 @@ class Measured:
     arrives
         By node, norm of the gradient that came.
     hands
-        By node and place among its ends, norm of what it handed on; NaN for none.
+        By node and place among its ends, norm of what it handed on; absent for none.
     empty
         Places of which it had no elements.
     parameters

@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 import torch.utils.checkpoint
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data import _DatasetKind
 from torch.utils.data._utils import worker
 from torch.utils.hooks import RemovableHandle
 
@@ -230,6 +231,32 @@ def without_checkpoints() -> Iterator[None]:
     finally:
         for name, value in zip(names, before, strict=True):
             setattr(module, name, value)
+
+
+def after_fetches(call: Callable[[Any], object]) -> None:
+    """Have all batches shown that this process of a DataLoader makes from here on.
+
+    Called from a ``worker_init_fn``, and never taken back: it ends with the process.
+    An error ends the showing, not the process.
+    """
+    create: Any = _DatasetKind.create_fetcher
+
+    def created(*args: Any) -> Any:
+        fetcher = create(*args)
+        fetch = fetcher.fetch
+
+        def fetched(index: Any) -> Any:
+            batch = fetch(index)
+            try:
+                call(batch)
+            except Exception:  # noqa: BLE001  nothing of ours may end a worker
+                fetcher.fetch = fetch
+            return batch
+
+        fetcher.fetch = fetched
+        return fetcher
+
+    _DatasetKind.create_fetcher = staticmethod(created)  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

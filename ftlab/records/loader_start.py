@@ -81,6 +81,9 @@ class WorkerStart:
     drawn
         Columns and names of the generators that it has drawn from until its end;
         ``None`` where it has not told of an end.
+    growth
+        What of its memory grows: ``growth``, a `ftlab.records.holding.Growth` in JSON,
+        and ``batches``, how many it had made by then.
     """
 
     worker: int
@@ -89,6 +92,7 @@ class WorkerStart:
     reseeded: Mapping[str, int | None] = field(default_factory=dict)
     held: Mapping[str, float] = field(default_factory=dict)
     drawn: tuple[str, ...] | None = None
+    growth: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +158,8 @@ class LoaderStart:
         --------
         >>> from ftlab.records.loader_start import LoaderStart, WorkerStart
         >>> started = (WorkerStart(0, 7), WorkerStart(1, 8))
-        >>> LoaderStart(0, workers=2, started=started).worker_of(3)
-        WorkerStart(worker=1, seed=8, rng={}, reseeded={}, held={}, drawn=None)
+        >>> LoaderStart(0, workers=2, started=started).worker_of(3).seed
+        8
         """
         if not self.workers:
             return None
@@ -201,7 +205,8 @@ class LoaderStart:
 
 
 def _worker(read: Mapping[str, Any]) -> WorkerStart:
-    return WorkerStart(**{**read, "drawn": _names(read.get("drawn"))})
+    growth = tuple(read.get("growth", ()))
+    return WorkerStart(**{**read, "drawn": _names(read.get("drawn")), "growth": growth})
 
 
 def _names(read: Any) -> tuple[str, ...] | None:

@@ -8,7 +8,9 @@ within 6 KiB, while resident memory moved by megabytes.
 import ctypes
 import functools
 import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import torch
@@ -55,6 +57,19 @@ def heap_in_use() -> float:
     Where the C library does not count them, it is resident memory.
     """
     return float(_reader()())
+
+
+def shared_in_use() -> float:
+    """Return the bytes of shared memory that this process has touched; 0 off Linux.
+
+    A loader's process moves each tensor that it hands over into shared memory.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    found = re.search(r"^RssShmem:\s+(\d+) kB", status, re.MULTILINE)
+    return 1024.0 * int(found[1]) if found else 0.0
 
 
 def is_exact() -> bool:

@@ -11,7 +11,7 @@ import torch
 from ftlab.probes.holding.climb import climbed, tensor_at
 from ftlab.probes.holding.edges import Running, kind_of
 from ftlab.probes.holding.growth import Grown
-from ftlab.probes.holding.labels import NOTEBOOK, way_labels
+from ftlab.probes.holding.labels import NOTEBOOK, own_attributes, way_labels
 from ftlab.probes.holding.look import Held, Looks
 from ftlab.probes.holding.sources import growing_lines
 from ftlab.probes.holding.walk import Walk, is_ours
@@ -41,7 +41,7 @@ def described(grown: Grown, walk: Walk, looks: Looks) -> Growth:
     things = held.get(grown.leaf[:-1]) if graphs else leaf
     return Growth(
         path=path,
-        kind=holder_kind(grown.leaf, way),
+        kind=holder_kind(grown.leaf, way, leaf.count),
         what=leaf.what,
         count=things.count if things is not None else grown.now.count,
         count_per_step=grown.things,
@@ -120,8 +120,12 @@ def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
     ]
 
 
-def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
-    """Tell what kind of thing holds, by its name or by what lies on the way."""
+def holder_kind(path: Path, way: tuple[Any, ...], count: int = 0) -> HolderKind:
+    """Tell what kind of thing holds, by its name or by what lies on the way.
+
+    ``count`` things are held: a list of a dataset that has no more elements is appended
+    to with each row, and no place for each row that is filled once.
+    """
     if path[0] in (GARBAGE, OUTSIDE):
         return "garbage" if path[0] == GARBAGE else "unknown"
     if path[:2] == NOTEBOOK:
@@ -129,11 +133,20 @@ def holder_kind(path: Path, way: tuple[Any, ...]) -> HolderKind:
     if any("_hooks" in label for label in path):
         return "hook"
     for kind, of in _HOLDERS:
-        if any(issubclass(type(each), of) for each in way):
+        holders = [at for at, each in enumerate(way) if issubclass(type(each), of)]
+        if kind == "dataset" and holders and _is_appended(way[holders[-1] :], count):
+            return "collection"
+        if holders:
             return kind
     if any(label.startswith(CLOSED) for label in path):
         return "closure"
     return "collection" if MANY in path else "variable"
+
+
+def _is_appended(way: tuple[Any, ...], count: int) -> bool:
+    own = own_attributes(way[0])
+    container: Any = next((each for each in way[1:] if each is not own), None)
+    return type(container) in (list, collections.deque) and len(container) <= count
 
 
 _CACHE = type(functools.lru_cache(len))

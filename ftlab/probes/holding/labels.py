@@ -97,7 +97,7 @@ def _step(above: Any, owner: Any, child: Any) -> str:
     if name_of is not None:
         return name_of(owner, child)
     if issubclass(type(owner), dict):
-        if _attributes(above) is owner or kind_of(type(above)) == "type":
+        if own_attributes(above) is owner or kind_of(type(above)) == "type":
             return _named(owner, child)
         name = _name_in(owner, child)
         return f"[{name!r}]" if name and len(name) <= LONG_KEY else MANY
@@ -130,7 +130,7 @@ def _of_object(owner: Any, child: Any) -> str:
         return ""
     if type(owner) is types.MethodType:
         return ".__self__" if child is owner.__self__ else ""
-    attributes = _attributes(owner)
+    attributes = own_attributes(owner)
     if attributes is child:
         return ""
     name = _name_in(attributes or {}, child) or _name_in(_slots(owner), child)
@@ -149,7 +149,7 @@ def _name_in(values: dict[Any, Any], child: Any) -> str:
     return ""
 
 
-def _attributes(owner: Any) -> dict[str, Any] | None:
+def own_attributes(owner: Any) -> dict[str, Any] | None:
     """Return an object's own attributes; its class is not asked."""
     try:
         found = object.__getattribute__(owner, "__dict__")

@@ -2,21 +2,24 @@
 
 `Reporting` stands in for ``worker_init_fn`` in the workers: it calls the user's own
 function and then writes down, into files of a folder, where the worker's generators
-stand; and once more when the process ends, which of them have been drawn from. Nothing
-is drawn, and a worker that cannot write goes on all the same.
+stand; once more when the process ends, which of them have been drawn from; and what of
+its memory grows with each batch. Nothing is drawn, and a worker that cannot write goes
+on all the same.
 """
 
 import contextlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ftlab.probes.holding.in_worker import look_in_worker
 from ftlab.probes.seeds.held_generators import held_states
 from ftlab.probes.seeds.known_seeds import (
     global_numpy,
@@ -25,6 +28,7 @@ from ftlab.probes.seeds.known_seeds import (
     python_seed,
 )
 from ftlab.probes.seeds.rng_states import rng_digests
+from ftlab.records.holding import Growth
 from ftlab.records.loader_start import WorkerStart
 
 _LAST = 0
@@ -68,6 +72,11 @@ class Reporting:
         told = {"worker": worker, "seed": info.seed, "rng": rng}
         self._write(f"worker-{worker}", told | {"reseeded": reseeded, "held": held})
         Finalize(None, self._end, (worker, owners, rng | held), exitpriority=_LAST)
+        look_in_worker(partial(self._grown, worker))
+
+    def _grown(self, worker: int, batches: int, growth: list[Growth]) -> None:
+        told = [{"batches": batches, "growth": asdict(each)} for each in growth]
+        self._write(f"growth-{worker}-{batches}", told)
 
     def _end(self, worker: int, owners: Any, began: dict[str, float]) -> None:
         with contextlib.suppress(Exception):
@@ -75,7 +84,7 @@ class Reporting:
             drawn = [name for name in began if now.get(name) != began[name]]
             self._write(f"end-{worker}", {"drawn": drawn})
 
-    def _write(self, name: str, told: dict[str, Any]) -> None:
+    def _write(self, name: str, told: Any) -> None:
         written = self.folder / f"{os.getpid()}.part"
         written.write_text(json.dumps(told), encoding="utf-8")
         written.rename(self.folder / f"{name}.json")
@@ -109,7 +118,14 @@ def reported(folder: Path) -> tuple[WorkerStart, ...]:
     """
     read = [json.loads(each.read_bytes()) for each in folder.glob("worker-*.json")]
     started = sorted((WorkerStart(**told) for told in read), key=_number)
-    return tuple(replace(each, drawn=_drawn(folder, each.worker)) for each in started)
+    return tuple(_until_now(folder, each) for each in started)
+
+
+def _until_now(folder: Path, start: WorkerStart) -> WorkerStart:
+    number = start.worker
+    files = sorted(folder.glob(f"growth-{number}-*.json"), key=os.path.getmtime)
+    growth = tuple(grown for each in files for grown in json.loads(each.read_bytes()))
+    return replace(start, drawn=_drawn(folder, number), growth=growth)
 
 
 def _drawn(folder: Path, worker: int) -> tuple[str, ...] | None:

@@ -15,6 +15,7 @@ steps, sizes of batches taken into account, three looks are taken two steps apar
 walk over all that the user's names reach, with what autograd graphs have saved. What
 grew in both intervals is told, where it adds 1 % of the memory in use in 1,000 steps.
 What no name reaches is looked for too: reference cycles that wait for the collector.
+The processes of a loader look at themselves in the same way, batch by batch.
 The severity follows what is held: graphs, hooks and cycles are a warning; what a bound
 limits, or what is a dataset's own cache, a note.
 
@@ -29,7 +30,8 @@ limits, or what is a dataset's own cache, a note.
 
 ## Known problems
 A cache that is being filled grows too until it is full. What C++ alone holds (a CUDA
-graph's pool, a worker process) has no Python object to be named.
+graph's pool) has no Python object to be named. A process of a loader is looked into
+where glibc counts what is allocated, from its twelfth batch on.
 
 ## References
 - huggingface/transformers#6999 (losses kept with their graphs)
@@ -40,11 +42,12 @@ graph's pool, a worker process) has no Python object to be named.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.records.holding import Growth, names_on, path_text
+from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import counted
 from ftlab.runlog.codec import from_json
+from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
 
 NEEDS = needs_step_values(
@@ -61,37 +64,56 @@ class MemoryGrows(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each holder."""
         for event in run.events:
-            if event.kind != "memory":
-                continue
-            for values in event.detail.get("growth", ()):
-                yield self._finding(from_json(Growth, values), event.step)
+            if event.kind == "memory":
+                for values in event.detail.get("growth", ()):
+                    growth, step = from_json(Growth, values), event.step
+                    until, steps = f"until step {step}", (max(step - 4, 0), step)
+                    yield self._finding(growth, until, "step", steps)
+        yield from self._in_workers(run)
 
-    def _finding(self, growth: Growth, step: int) -> Finding:
+    def _in_workers(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding for each holder, not for each worker and epoch."""
+        told: set[Path] = set()
+        for start in loader_starts(run):
+            for worker in start.started:
+                for values in worker.growth:
+                    growth = from_json(Growth, values["growth"])
+                    if growth.path not in told:
+                        told.add(growth.path)
+                        until = (
+                            f"in worker {worker.worker} of the loader's "
+                            f"{start.workers}, until its batch {values['batches']}"
+                        )
+                        steps = start.step, start.step
+                        yield self._finding(growth, until, "batch", steps)
+
+    def _finding(
+        self, growth: Growth, until: str, unit: str, steps: tuple[int, int]
+    ) -> Finding:
         name = path_text(growth.path)
         cause, fix = _words(growth)
         bounded = growth.limit or growth.kind == "dataset"
         lines = "".join(f" {at}: {line}." for at, line in growth.lines)
         return self.finding(
             Severity.INFO if bounded and growth.what != "graph" else Severity.WARNING,
-            f"until step {step}: `{name}` keeps {_things(growth)}, "
-            f"{size(growth.bytes)} so far, {size(growth.bytes_per_step)} more with "
-            f"each step",
+            f"{until}: `{name}` keeps {_things(growth)}, {size(growth.bytes)} so far, "
+            f"{size(growth.bytes_per_step)} more with each {unit}",
             cause=cause + lines,
             fix=fix,
             places=[
                 Place("object", name),
                 *(Place("call", at) for at, _ in growth.lines),
             ],
-            steps=(max(step - 4, 0), step),
+            steps=steps,
             evidence={
                 "holder": growth.kind,
-                "bytes_per_step": growth.bytes_per_step,
+                f"bytes_per_{unit}": growth.bytes_per_step,
                 "threshold": growth.threshold,
                 "count": growth.count,
                 "bytes": growth.bytes,
-                "after_1000_steps": size(1000 * growth.bytes_per_step),
+                "after_1000": size(1000 * growth.bytes_per_step),
             },
-            healthy="the same memory before each step",
+            healthy=f"the same memory before each {unit}",
         )
 
 
@@ -132,7 +154,7 @@ _WORDS = {
         "Keep a number or a statistic instead; let go of the function after use.",
     ),
     "collection": (
-        "Something is added in each step and nothing is taken out.",
+        "Something is added each time and nothing is taken out.",
         "Keep a number or a statistic of it, or only the latest ones: "
         "collections.deque(maxlen=...).",
     ),

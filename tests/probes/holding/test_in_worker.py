@@ -3,7 +3,7 @@
 import multiprocessing
 from collections import deque
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Latest(Rows):
         self.seen.append(row)
 
 
-@lru_cache(maxsize=None)
+@cache
 def decoded(index: int) -> torch.Tensor:
     return a_row(index) * 2
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -36,6 +37,22 @@ def nothing_left_behind():
     found += hooks.left() + wrapped_instances()
     if found:
         pytest.fail("left behind: " + "; ".join(found), pytrace=False)
+
+
+RUNNERS = ("_pytest.", "execnet.", "pluggy.", "xdist.")
+
+
+@pytest.fixture(autouse=True)
+def what_runs_tests_is_no_training(monkeypatch):
+    """Keep pytest's own objects, with the reports of all tests, out of surveys."""
+    if (walk := sys.modules.get("ftlab.probes.holding.walk")) is None:
+        return
+    is_passed = walk._is_passed
+
+    def is_passed_or_pytests(child):
+        return type(child).__module__.startswith(RUNNERS) or is_passed(child)
+
+    monkeypatch.setattr(walk, "_is_passed", is_passed_or_pytests)
 
 
 @pytest.fixture(autouse=True)

@@ -41,6 +41,9 @@ ATOMS = frozenset(
 )
 """Types whose objects keep nothing alive that could be large."""
 
+NUMBERS = frozenset({bool, complex, float, int, type(None)})
+"""Types of which containers hold millions: tokens, labels, positions."""
+
 
 Kind = Literal[
     "atom",

@@ -16,7 +16,7 @@ from ftlab.probes.holding.holders import described, grown_unreached
 from ftlab.probes.holding.look import Look
 from ftlab.probes.holding.survey import survey
 from ftlab.probes.holding.trend import LEAST, RELEVANT, Trend
-from ftlab.probes.holding.walk import Walk
+from ftlab.probes.holding.walk import MOST, Walk
 from ftlab.records.holding import Growth, Path
 
 SETTLED = 6
@@ -30,6 +30,9 @@ WAIT = 64
 
 SHARE = 0.01
 """Share of the time so far that surveys may take where nothing is suspected."""
+
+PER_OBJECT = 4e-6
+"""Seconds that a survey takes for each object: 3e-6 in a model, 6e-6 in token rows."""
 
 LASTS = 0.2
 """Seconds that three surveys take, until it is known."""
@@ -76,6 +79,7 @@ class Search:
         self._before = 0
         self._looks: list[Look] = []
         self._deep = False
+        self._most = MOST
         self._next = 0
         self._wait = WAIT
         self._told: set[Path] = set()
@@ -113,22 +117,37 @@ class Search:
             return self._step - self._looks[-1].step >= APART
         if since < self._next or since < self._settled:
             return False
-        lasted = self._clock() - (self._began or 0.0)
-        return self._cost < self._share * lasted or self._trend.rate() > 0
+        if self._trend.rate() > 0:
+            self._most = MOST
+            return True
+        allowed = self._share * (self._clock() - (self._began or 0.0))
+        self._most = min(MOST, int(allowed / 3 / PER_OBJECT))
+        return self._cost < allowed
 
     def _look(self) -> list[Growth]:
         """Take one survey; after the third, return what grew."""
         began = self._clock()
-        look, walk = survey(self._step, self._before, deep=self._deep)
+        look, walk = survey(self._step, self._before, deep=self._deep, most=self._most)
         self._looks.append(look)
         found: list[Growth] = []
-        if len(self._looks) == 2:
+        if not walk.is_whole:  # once four times as much may be spent, or much later
+            self._looks, self._cost = [], 4 * self._cost
+            if self._most == MOST:
+                self._look_later()
+        elif len(self._looks) == 2:
             self._look_deeper()
         elif len(self._looks) == 3:
             found = self._grown(walk)
         forget_types()
         self._cost = max(self._cost, 3 * (self._clock() - began))
         return found
+
+    def _look_later(self) -> None:
+        """Begin anew some time later."""
+        self._looks, self._deep = [], False
+        self._next = self._step - self._first + self._wait
+        self._wait *= 4
+        self._trend = Trend()
 
     def _look_deeper(self) -> None:
         """Begin again with all tensors where names explain too little."""
@@ -138,16 +157,15 @@ class Search:
         before, now = self._looks
         if now.bytes - before.bytes < EXPLAINED * rate * (now.step - before.step):
             self._deep = True
-            self._looks = [survey(self._step, self._before, deep=True)[0]]
+            look, _ = survey(self._step, self._before, deep=True, most=self._most)
+            self._looks = [look]
 
     def _grown(self, walk: Walk) -> list[Growth]:
-        looks, self._looks, self._deep = self._looks, [], False
+        looks = self._looks
+        self._look_later()
         least = max(LEAST / 4, RELEVANT * self._used)
         found = [described(each, walk, looks) for each in grown(looks, least)]
         found += grown_unreached(looks, least)
-        self._next = self._step - self._first + self._wait
-        self._wait *= 4
-        self._trend = Trend()
         new = [each for each in found if each.path not in self._told]
         self._told.update(each.path for each in new)
         return [replace(each, threshold=least) for each in new]

@@ -11,7 +11,7 @@ from ftlab.probes.holding.climb import unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.labels import Labels
 from ftlab.probes.holding.look import Held, Look
-from ftlab.probes.holding.walk import Walk
+from ftlab.probes.holding.walk import MOST, Walk
 from ftlab.records.holding import GRAPH, Path
 
 MANY_ELEMENTS = 64
@@ -25,6 +25,7 @@ def survey(
     elements: int = 0,
     *,
     deep: bool = False,
+    most: int = MOST,
     told: Callable[[Path, int, int], object] = lambda *_: None,
 ) -> tuple[Look, Walk]:
     """Look at all that user code reaches; the walk keeps it alive, the numbers do not.
@@ -35,10 +36,12 @@ def survey(
         See `Look`.
     deep
         Also look for tensors that are not reached.
+    most
+        See `Walk`.
     told
         Called with the path, position and bytes of each thing.
     """
-    walk, held = Walk(), dict[Path, Held]()
+    walk, held = Walk(most), dict[Path, Held]()
     labels, met = Labels(walk), set[Any]()
     for position, size, what in _sized(walk, met):
         path = labels.path(position)

@@ -13,10 +13,22 @@ import types
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.holding.edges import Running, kind_of, referents, running_frames
+from ftlab.probes.holding.edges import (
+    NUMBERS,
+    Running,
+    kind_of,
+    referents,
+    running_frames,
+)
 
 LONG = 4096
 """Length from which a text counts as something that takes memory."""
+
+MOST = 500_000
+"""Objects after which a walk ends: 1 to 3 s."""
+
+BULK = 50_000
+"""Elements from which a container is a data set, a vocabulary: it is not entered."""
 
 _FAULTS = "ftlab.faults"
 """What the gallery's faults do is what users do."""
@@ -27,15 +39,22 @@ class Walk:
 
     What only a library's modules hold is not met.
 
+    Parameters
+    ----------
+    most
+        Objects after which it goes no further.
+
     Attributes
     ----------
     objects
         In the order in which they were reached; roots are modules and `Running`.
     parents
         For each, the position of the object that reached it; a root's own is -1.
+    is_whole
+        Whether it has come to its end: two that were cut off are not alike.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
         self.objects: list[Any] = []
         self.parents: list[int] = []
         self._seen: set[int] = set()
@@ -45,7 +64,7 @@ class Walk:
         collected = gc.isenabled()
         gc.disable()
         try:
-            self._reach([*own_modules(), *_running()])
+            self.is_whole = self._reach([*own_modules(), *_running()], most)
         finally:
             if collected:
                 gc.enable()
@@ -62,8 +81,11 @@ class Walk:
         """Tell whether an object was met on the way."""
         return id(each) in self._seen
 
-    def _reach(self, roots: list[Any]) -> None:
-        """Walk on from ``roots``; what was reached before is not reached again."""
+    def _reach(self, roots: list[Any], most: int) -> bool:
+        """Walk on from ``roots``; tell whether that took no more than ``most`` objects.
+
+        What was reached before is not reached again.
+        """
         objects, parents, seen = self.objects, self.parents, self._seen
         modules = self._modules
         methods: list[Any] = []
@@ -72,8 +94,11 @@ class Walk:
             seen.add(id(root))
             objects.append(root)
             parents.append(-1)
-        while position < len(objects):
-            for child in referents(objects[position]):
+        while position < len(objects) <= most:
+            found = referents(objects[position])
+            if len(found) > BULK or NUMBERS.issuperset(map(type, found)):
+                found = []
+            for child in found:
                 key = id(child)
                 if key in seen or key in modules or _is_passed(child):
                     continue
@@ -88,6 +113,7 @@ class Walk:
                 objects += [method for method, _ in methods]
                 parents += [owner for _, owner in methods]
                 methods = []
+        return len(objects) <= most
 
 
 def _is_passed(child: Any) -> bool:

@@ -8,10 +8,11 @@ import torch
 
 from ftlab.laboratory.activations.component import C, Check, Of, register, unregister
 from ftlab.laboratory.activations.look import look
+from ftlab.laboratory.memory.room import room_beside
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 from ftlab.session.given_models import model_of, on_device
-from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep, free_bytes
+from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep
 from ftlab.views.layers.activations import ActivationView
 
 
@@ -76,7 +77,7 @@ class Activations:
         if any(True for _ in chosen.parameters()):
             given = on_device(given, chosen)
         # copies of weights that a forward may write to, where there is room for them
-        room = bytes_to_keep(chosen, ()) < free_bytes(chosen) / 2
+        room = bytes_to_keep(chosen, ()) < room_beside(chosen) / 2
         kept = KeptState(Kept(chosen, values=room))
         try:
             return ActivationView(look(chosen, given, fresh=bool(fresh)))

@@ -9,13 +9,14 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ftlab.laboratory.flow.flow import flow_of
 from ftlab.laboratory.flow.graph import gradients_apart
+from ftlab.laboratory.memory.room import room_beside
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 from ftlab.session.given_models import on_device
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.preflight.dry_run import loss_of
 from ftlab.session.preflight.failing import NoLossError
-from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep, free_bytes
+from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep
 from ftlab.session.prove import of_trainer, used_by
 from ftlab.views.layers.flow import FlowView
 
@@ -78,7 +79,7 @@ def flow(loss: Any, model: torch.nn.Module | None = None) -> FlowView:
         return FlowView(flow_of(model, _one(loss)))
     computed = _computed(loss, model)
     # copies of weights that a forward may write to, where there is room for them
-    room = bytes_to_keep(model, ()) < free_bytes(model) / 2
+    room = bytes_to_keep(model, ()) < room_beside(model) / 2
     kept = KeptState(Kept(model, functions=(computed,), values=room))
     try:
         return FlowView(_followed(model, computed))

@@ -81,7 +81,8 @@ def _explained(
     error: BaseException, held: Holdings, subject: Any, settings: Mapping[str, Any]
 ) -> Iterator[str]:
     from ftlab.laboratory.memory.optimizers import optimizer_maker
-    from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting, free_beside
+    from ftlab.laboratory.memory.remedies import SECONDS, SLACK, fitting
+    from ftlab.laboratory.memory.room import room_beside
     from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 
     model = subject.model
@@ -94,7 +95,7 @@ def _explained(
     optimizers = list(subject.live_optimizers.values())
     plan = StepPlan(optimizer_maker(optimizers[0] if optimizers else None), **settings)
     own = sum(e.bytes for e in held.held if e.owner in _OF_THE_STEP)
-    room = free_beside(model) + own
+    room = room_beside(model) + own
     peak = rehearsed(model, sized(*shape), plan).peak
     what = f"a step of {shape[0]} x {shape[1]} tokens is predicted to take {size(peak)}"
     yield f"{what}; there are {size(room)} for it."

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import torch
 
+from ftlab.laboratory.memory.room import container_memory
 from ftlab.records.diagnosis import Diagnosis, Health
 from ftlab.records.sizes import size
 
@@ -19,8 +20,6 @@ LEAST_DISK = 20 * 2**30
 
 LEAST_SHARED = 2**30
 """Shared memory below which loaders' workers fail; Docker's default is 64 MB."""
-
-_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 
 Variables = Mapping[str, str]
 
@@ -94,9 +93,9 @@ def machine(folder: Path) -> Iterator[Diagnosis]:
     yield Diagnosis("machine", "processors", "works", says)
     memory = psutil.virtual_memory()
     says = f"{size(memory.available)} of {size(memory.total)} available"
-    limit = _limit()
-    if limit is not None and limit < memory.total:
-        says += f"; this container may use {size(limit)}"
+    if (container := container_memory()) is not None:
+        limit, used = container
+        says += f"; this container may use {size(limit)} and uses {size(used)}"
     yield Diagnosis("machine", "memory", "works", says)
     places = {
         "this folder": folder,
@@ -123,15 +122,6 @@ def machine(folder: Path) -> Iterator[Diagnosis]:
         fix = "docker run --shm-size=8g, or DataLoader(num_workers=0)." if low else ""
         health = "fails" if low else "works"
         yield Diagnosis("machine", "shared memory", health, f"{size(free)} free", fix)
-
-
-def _limit() -> int | None:
-    """Return what the container may take of memory, if it has a limit."""
-    for name in _LIMITS:
-        path = Path("/sys/fs/cgroup") / name
-        with contextlib.suppress(OSError, ValueError):
-            return int(path.read_text(encoding="utf-8"))
-    return None
 
 
 def environment(variables: Variables) -> Iterator[Diagnosis]:

@@ -1,11 +1,9 @@
 """The smallest change of a step that would fit into memory, by rehearsing it."""
 
-import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import psutil
 import torch
 
 from ftlab.executions.pairs import is_checkpointed
@@ -83,20 +81,3 @@ def _changes(
     if length > 1:
         short = ", ".join(filter(None, (least, f"rows of {length // 2} tokens")))
         yield Remedy(short, 1, length // 2, last)
-
-
-def free_beside(model: torch.nn.Module) -> float:
-    """Return how many more bytes this process could have on the model's device.
-
-    Freed memory that the process itself keeps is not among them, but on CUDA.
-    """
-    device = next(model.parameters()).device
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return float(free + kept)
-    free = psutil.virtual_memory().available
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY:
-        free = min(free, max(limit - psutil.Process().memory_info().vms, 0))
-    return float(free)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
 import torch
 
 from ftlab.probes.taps.optimizer import unwrapped
@@ -140,14 +139,6 @@ def bytes_to_keep(model: torch.nn.Module, optimizers: Iterable[Any]) -> int:
         for tensor in _tensors(entry)
     )
     return weights + gradients + state
-
-
-def free_bytes(model: torch.nn.Module) -> int:
-    """Return the free bytes where a model is."""
-    device = next((each.device for each in model.parameters()), None)
-    if device is not None and device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    return int(psutil.virtual_memory().available)
 
 
 class _KeptParameters:

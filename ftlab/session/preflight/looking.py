@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import torch
 
+from ftlab.laboratory.memory.room import room_beside
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.checklist import CheckItem, Layer, in_order
 from ftlab.records.errors import FtlabWarning
@@ -24,7 +25,6 @@ from ftlab.session.preflight.kept import (
     Kept,
     KeptState,
     bytes_to_keep,
-    free_bytes,
 )
 from ftlab.session.preflight.logging_checks import logging_checks
 from ftlab.session.preflight.model_checks import model_checks
@@ -111,9 +111,9 @@ def _too_tight(given: Given) -> str:
     )
 
 
-def free_memory(given: Given) -> int:
+def free_memory(given: Given) -> float:
     """Return the free bytes where the model is."""
-    return free_bytes(given.model)
+    return room_beside(given.model)
 
 
 def _used(given: Given, dry_steps: int, *, values: bool) -> Kept:

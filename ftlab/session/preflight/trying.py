@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from ftlab.laboratory.memory.room import room_beside
 from ftlab.probes.naming import named_parameters
 from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
@@ -28,7 +29,7 @@ from ftlab.session.preflight import (
 from ftlab.session.preflight.checkpoint_trial import CheckpointTrial
 from ftlab.session.preflight.failing import Failure
 from ftlab.session.preflight.influence_trial import Influence
-from ftlab.session.preflight.kept import KeptState, free_bytes
+from ftlab.session.preflight.kept import KeptState
 from ftlab.session.preflight.seen import Seen
 
 Step = Callable[[Any], Any]
@@ -123,7 +124,7 @@ def _mixed(failure: Failure) -> bool:
 def _compared(seen: Seen, kept: KeptState) -> CheckpointTrial:
     """Compare gradients with and without checkpointing, from one state."""
     trained = [p for p in seen.model.parameters() if p.requires_grad]
-    if 4 * sum(each.nbytes for each in trained) > free_bytes(seen.model):
+    if 4 * sum(each.nbytes for each in trained) > room_beside(seen.model):
         return CheckpointTrial(why_not="there is no room for copies of all gradients")
     run = functools.partial(_gradients, seen, kept)
     once, _ = run()

@@ -175,9 +175,9 @@ def test_full_disks_and_small_shared_memory_are_told(monkeypatch, tmp_path):
 
 
 def test_a_containers_limit_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(machine, "_limit", lambda: 2**30)
+    monkeypatch.setattr(machine, "container_memory", lambda: (2**30, 2**29))
     told = looks(machine.machine(tmp_path))["memory"]
-    assert "this container may use 1 GiB" in told.says
+    assert "this container may use 1 GiB and uses 512 MiB" in told.says
 
 
 def test_a_gpu_without_kernels_is_told(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.laboratory.memory.optimizers import optimizer_maker
-from ftlab.laboratory.memory.remedies import fitting, free_beside
+from ftlab.laboratory.memory.remedies import fitting
 from ftlab.laboratory.memory.step import StepPlan, rehearsed, sized
 from tests.laboratory.memory.models import base
 
@@ -33,7 +33,3 @@ def test_the_first_that_fits_is_told(share, words):
 def test_nothing_may_fit():
     model, plan = base("llama"), StepPlan(optimizer_maker("adamw"))
     assert fitting(model, (2, 16), plan, 1000.0) is None
-
-
-def test_there_is_room():
-    assert free_beside(base("llama")) > 2**20

@@ -83,9 +83,10 @@ def test_starting_waits_for_nothing_and_closing_leaves_nothing():
     one = Renderer()
     begun = time.monotonic()
     one.start()
-    assert time.monotonic() - begun < 0.5
+    started = time.monotonic() - begun
     (found,) = one.render("ok", [QUESTION])
     assert found.text == "ok"
+    assert started < (time.monotonic() - begun) / 2  # the new process imports jinja2
     assert len(set(me.children()) - before) == 1
     one.close()
     assert set(me.children()) == before

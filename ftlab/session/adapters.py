@@ -91,7 +91,7 @@ def adapters(
     >>> found.anatomy.layers[0].place, found.anatomy.layers[0].effect
     ('layers.0.attention.q', 0.0)
     """
-    chosen = model_of(model, "model")
+    chosen = model_of(model, "model", "adapters(model, batch)")
     given = None if batch is None else on_device(batch_of(batch), chosen)
     count = _count(directions)
     try:

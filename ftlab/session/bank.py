@@ -40,7 +40,7 @@ class AdapterBank(Bank):
     """
 
     def __init__(self, model: Any, shares: Any = None, *, salt: str = "") -> None:
-        super().__init__(model_of(model, "model"), shares, salt)
+        super().__init__(model_of(model, "model", "AdapterBank(model)"), shares, salt)
         self.summary = BankView(self.counted)
 
     def __enter__(self) -> "AdapterBank":

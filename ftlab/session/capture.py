@@ -53,6 +53,10 @@ def capture(
     """
     there = Path(folder)
     write_capture(
-        side(model_of(model, "model"), batch_of(batch)), there, statistics=statistics
+        side(
+            model_of(model, "model", "capture(model, batch, folder)"), batch_of(batch)
+        ),
+        there,
+        statistics=statistics,
     )
     return there

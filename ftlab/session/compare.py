@@ -150,7 +150,7 @@ def _side(given: Any, name: str, adapter: str) -> Any:
             return Path(given)
         msg = f"{name} is a folder, which has one adapter; leave adapters= out."
         raise BadValueError(msg)
-    model = model_of(given, name)
+    model = model_of(given, name, "compare(model, other)")
     known = adapter_names(model)
     if adapter and adapter not in known:
         has = f"has {', '.join(known)}" if known else "has no adapter"

@@ -145,7 +145,7 @@ batch=(4, 512), or what the model is called with: next(iter(loader)).
 
 def _planned(target: Any, *, optimizer: Any, **given: Any) -> tuple[Any, StepPlan]:
     """Return the model and how its step is made, a trainer's as its arguments say."""
-    model = model_of(target, "model")
+    model = model_of(target, "model", "memory(model, batch)")
     fitting = isinstance(optimizer, str) and optimizer == FITTING
     if is_trainer(target):
         args = target.args

@@ -48,7 +48,7 @@ def release(model: Any) -> ReleaseView:
     ftlab.records.errors.ReleasedError: this LlamaForCausalLM was released by \
 ftlab.release, and has no weights any more; build or load it again.
     """
-    chosen = model_of(model, "model")
+    chosen = model_of(model, "model", "release(model)")
     if is_watched(chosen):
         msg = (
             f"this {type(chosen).__name__} is being watched; call detach() on the "

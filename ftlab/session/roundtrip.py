@@ -85,7 +85,7 @@ def roundtrip(
     >>> trip["saved-files"].state, trip.ok
     ('holds', True)
     """
-    live = model_of(model, "model")
+    live = model_of(model, "model", "roundtrip(model, tokenizer, prompts)")
     if not hasattr(live, "get_input_embeddings"):
         msg = (
             f"model is {an(type(live).__name__)}; roundtrip() follows language models "

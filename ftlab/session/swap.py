@@ -58,7 +58,7 @@ def swap(
     >>> found.equal, found.swapped.swaps[0].operation, found.swapped.swaps[0].nbytes
     (True, 'load', 14336)
     """
-    chosen = model_of(model, "model")
+    chosen = model_of(model, "model", "swap(model, adapters, batch)")
     for value, least in ((rounds, 1), (requests, 0), (threads, 1)):
         if type(value) is not int or value < least:
             msg = (

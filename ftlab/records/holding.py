@@ -92,6 +92,8 @@ class Growth:
     lines
         Places in the user's code that put something there: ``"train.py:12"`` and the
         line.
+    emptied
+        Places that take something out of it.
     """
 
     path: Path
@@ -105,3 +107,4 @@ class Growth:
     limit: int = 0
     threshold: float = 0.0
     lines: tuple[tuple[str, str], ...] = ()
+    emptied: tuple[tuple[str, str], ...] = ()

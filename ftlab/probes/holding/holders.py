@@ -3,7 +3,9 @@
 import collections
 import functools
 import queue
+import re
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -13,7 +15,7 @@ from ftlab.probes.holding.edges import Running, kind_of
 from ftlab.probes.holding.growth import Grown
 from ftlab.probes.holding.labels import NOTEBOOK, own_attributes, way_labels
 from ftlab.probes.holding.look import Held, Looks
-from ftlab.probes.holding.sources import growing_lines
+from ftlab.probes.holding.sources import Lines, emptying_lines, growing_lines
 from ftlab.probes.holding.walk import Walk, is_ours
 from ftlab.probes.plain import dtype_name
 from ftlab.records.holding import (
@@ -38,6 +40,7 @@ def described(grown: Grown, walk: Walk, looks: Looks) -> Growth:
     path = max(grown.path, old, key=len)
     way = ways[-1] if ways else ()
     graphs = grown.leaf[-1] == GRAPH
+    lines, emptied = _lines(path, way)
     things = held.get(grown.leaf[:-1]) if graphs else leaf
     return Growth(
         path=path,
@@ -49,7 +52,8 @@ def described(grown: Grown, walk: Walk, looks: Looks) -> Growth:
         bytes=float(grown.now.bytes),
         example="" if graphs or not way else example(way[-1]),
         limit=_limit(way),
-        lines=_lines(path, way),
+        lines=lines,
+        emptied=emptied,
     )
 
 
@@ -68,14 +72,29 @@ def _oldest(way: tuple[Any, ...], looks: Looks) -> Path:
     return ()
 
 
-def _lines(path: Path, way: tuple[Any, ...]) -> tuple[tuple[str, str], ...]:
-    """Return where something is put into the nearest name for which that is known."""
+def _lines(path: Path, way: tuple[Any, ...]) -> tuple[Lines, Lines]:
+    """Return where something is put into the nearest name for which that is known.
+
+    And where it is taken out again.
+    """
     files = {file for each in way if (file := _file_of(each))}
+    scopes = set(_scopes(path, way))
     for name in names_on(path):
-        lines = growing_lines(name, files)
+        lines = growing_lines(name, files, scopes)
         if lines:
-            return lines
-    return ()
+            return lines, emptying_lines(name, files, scopes)
+    return (), ()
+
+
+def _scopes(path: Path, way: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the classes on a way, and the functions whose variables are on it."""
+    for each in way:
+        owner = each if kind_of(type(each)) == "type" else type(each)
+        yield from (kind.__name__ for kind in owner.__mro__[:-1])
+    for label in path:
+        if "()" in label:
+            names = re.findall(r"\w+", label.partition("()")[0])
+            yield from (f"{name}()" for name in names)
 
 
 def _file_of(each: Any) -> str:

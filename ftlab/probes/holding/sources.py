@@ -1,10 +1,10 @@
-"""Where user code puts something into a name: found in its source, by the syntax."""
+"""Where user code puts something into a name, or takes it out, by the syntax."""
 
 import ast
 import linecache
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from ftlab.probes.holding.walk import own_modules
@@ -28,15 +28,23 @@ GROWING = frozenset(
 )
 """Methods by which something is put into what they are called on."""
 
+EMPTYING = frozenset({"clear", "discard", "pop", "popitem", "popleft", "remove"})
+"""Methods by which something is taken out again."""
+
 _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
 
 MOST_LINES = 3
 """Places that are told of one name."""
 
 
+Lines = tuple[tuple[str, str], ...]
+
+_Asked = Callable[[ast.AST, str, bool], bool]
+
+
 def growing_lines(
-    name: str, files: Collection[str] = ()
-) -> tuple[tuple[str, str], ...]:
+    name: str, files: Collection[str] = (), scopes: Collection[str] = ()
+) -> Lines:
     """Return where something is put into a variable or attribute called ``name``.
 
     Parameters
@@ -45,6 +53,10 @@ def growing_lines(
         The last part of the path: ``"losses"``.
     files
         Where to look first; elsewhere only if nothing is found there.
+    scopes
+        The functions that have the variable, ``"train()"``, and the classes of what is
+        on the way to it: a variable of another function is another one, and so is an
+        attribute of another class's ``self``.
 
     Returns
     -------
@@ -52,6 +64,19 @@ def growing_lines(
         ``("train.py:12", "losses.append(loss)")``, ``("cell 7, line 2", ...)``; at most
         `MOST_LINES`.
     """
+    return _lines(_growing, name, files, scopes)
+
+
+def emptying_lines(
+    name: str, files: Collection[str] = (), scopes: Collection[str] = ()
+) -> Lines:
+    """Return where something is taken out again; see `growing_lines`."""
+    return _lines(_emptying, name, files, scopes)
+
+
+def _lines(
+    asked: _Asked, name: str, files: Collection[str], scopes: Collection[str]
+) -> Lines:
     found: list[tuple[str, str]] = []
     known = sorted(_sources(), key=lambda each: each[0] not in files)
     for file, text in known:
@@ -64,25 +89,87 @@ def growing_lines(
         except (SyntaxError, ValueError):  # magics of a cell, or no Python
             continue
         lines = text.splitlines()
-        for number in sorted({node.lineno for node in _growing(tree, name)}):
+        numbers = set(_met(asked, tree, name, frozenset(scopes)))
+        for number in sorted(numbers):
             found.append((shown_place(file, number), lines[number - 1].strip()))
     return tuple(found[:MOST_LINES])
 
 
-def _growing(tree: ast.AST, name: str) -> Iterator[ast.stmt | ast.expr]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in GROWING and _is_called(node.func.value, name):
-                yield node
-        elif isinstance(node, ast.Assign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            again = isinstance(node, ast.AugAssign) or any(
-                _is_called(each, name) for each in ast.walk(node.value)
-            )
-            for target in targets:
-                whole = target.value if isinstance(target, ast.Subscript) else target
-                if _is_called(whole, name) and (again or whole is not target):
-                    yield node
+def _met(
+    asked: _Asked,
+    node: ast.AST,
+    name: str,
+    scopes: frozenset[str],
+    around: tuple[ast.AST, ...] = (),
+) -> Iterator[int]:
+    """Yield the lines of what is asked for, where ``name`` is the one that is meant."""
+    again = any(isinstance(each, ast.For | ast.While) for each in around)
+    if isinstance(node, ast.expr | ast.stmt) and asked(node, name, again):
+        target = next(e for e in ast.walk(node) if _is_called(e, name))
+        if _is_meant(target, around, scopes):
+            yield node.lineno
+    for child in ast.iter_child_nodes(node):
+        yield from _met(asked, child, name, scopes, (*around, node))
+
+
+def _is_meant(
+    target: ast.AST, around: tuple[ast.AST, ...], scopes: frozenset[str]
+) -> bool:
+    if isinstance(target, ast.Attribute):
+        own = isinstance(target.value, ast.Name) and target.value.id == "self"
+        outer = {e.name for e in around if isinstance(e, ast.ClassDef)}
+        return not (own and outer) or bool(outer & scopes)
+    outer = {f"{e.name}()" for e in around if isinstance(e, _FUNCTIONS)}
+    functions = {each for each in scopes if each.endswith("()")}
+    return not functions or bool(outer & functions)
+
+
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _growing(node: ast.AST, name: str, _repeated: bool) -> bool:
+    if isinstance(node, ast.Call):
+        return _calls(node, name, GROWING)
+    if not isinstance(node, ast.Assign | ast.AugAssign):
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    again = isinstance(node, ast.AugAssign) or any(
+        _is_called(each, name) for each in ast.walk(node.value)
+    )
+    for target in targets:
+        whole = target.value if isinstance(target, ast.Subscript) else target
+        if _is_called(whole, name) and (again or whole is not target):
+            return not _is_cut(node.value, name)
+    return False
+
+
+def _emptying(node: ast.AST, name: str, repeated: bool) -> bool:
+    if isinstance(node, ast.Call):
+        return _calls(node, name, EMPTYING)
+    if isinstance(node, ast.Delete):
+        parts = (e.value for e in node.targets if isinstance(e, ast.Subscript))
+        return any(_is_called(each, name) for each in parts)
+    if not isinstance(node, ast.Assign):
+        return False
+    anew = isinstance(node.value, ast.List | ast.Dict) and not any(
+        isinstance(each, ast.Name) for each in ast.walk(node.value)
+    )
+    given = any(_is_called(each, name) for each in node.targets)
+    return given and ((repeated and anew) or _is_cut(node.value, name))
+
+
+def _is_cut(value: ast.AST, name: str) -> bool:
+    """Tell ``name[-25:]``."""
+    return isinstance(value, ast.Subscript) and _is_called(value.value, name)
+
+
+def _calls(node: ast.Call, name: str, methods: frozenset[str]) -> bool:
+    method = node.func
+    return (
+        isinstance(method, ast.Attribute)
+        and method.attr in methods
+        and _is_called(method.value, name)
+    )
 
 
 def _is_called(node: ast.AST, name: str) -> bool:

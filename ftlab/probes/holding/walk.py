@@ -27,7 +27,7 @@ LONG = 4096
 MOST = 500_000
 """Objects after which a walk ends: 1 to 3 s."""
 
-BULK = 50_000
+BULK = 20_000
 """Elements from which a container is a data set, a vocabulary: it is not entered."""
 
 _FAULTS = "ftlab.faults"

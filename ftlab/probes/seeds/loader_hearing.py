@@ -32,6 +32,7 @@ class Begun:
     dataset: Any
     collate: Callable[[], Any]
     iterator: Callable[[], Any]
+    persistent: bool = False
 
 
 def still_read(begun: list[Begun]) -> list[Begun]:
@@ -86,7 +87,8 @@ class Hearing:
         finally:
             loader.worker_init_fn = before
         of = held(loader.dataset), held(loader.collate_fn), held(made)
-        self._begun = [*still_read(self._begun), Begun(start, folder, *of)]
+        new = Begun(start, folder, *of, bool(loader.persistent_workers))
+        self._begun = [*still_read(self._begun), new]
         return made
 
     def _prepared(self, loader: Any) -> tuple[LoaderStart, Path] | None:

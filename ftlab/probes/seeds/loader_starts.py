@@ -48,6 +48,7 @@ class _Open:
     folder: Path
     dataset: Callable[[], Any]
     collate: Callable[[], Any]
+    persistent: bool = False
     patience: int = PATIENCE
     told: LoaderStart | None = None
     final: LoaderStart | None = None
@@ -84,6 +85,7 @@ class LoaderStarts(Probe):
         self._hearing = Hearing(self._is_wanted)
         self._early: list[Begun] = []
         self._open: list[_Open] = []
+        self._working: list[_Open] = []
         self._dataset: Callable[[], Any] | None = None
         self._step = -1
         self._micro_batch = 0
@@ -98,7 +100,8 @@ class LoaderStarts(Probe):
 
     def _clear(self) -> None:
         with contextlib.suppress(Exception):  # a report that cannot be read
-            self._open = [replace(each, final=each.known()) for each in self._open]
+            self._open = [replace(e, final=e.known()) for e in self._followed()]
+            self._working = []
         self._hearing.clear()
         self._early, self._dataset = [], None
 
@@ -118,7 +121,8 @@ class LoaderStarts(Probe):
             start = replace(
                 begun.start, step=moment.step, micro_batch=self._micro_batch
             )
-            self._open.append(_Open(start, begun.folder, self._dataset, begun.collate))
+            of = self._dataset, begun.collate, begun.persistent
+            self._open.append(_Open(start, begun.folder, *of))
         if len(self._open) > 1 or any(each.waits for each in self._open):
             yield Reading(torch.zeros(0), self._tell)
 
@@ -128,9 +132,15 @@ class LoaderStarts(Probe):
         Whether watching ends or somebody looks, nobody says: they are told again when
         more is known, and the latest event holds.
         """
-        found = [(each, each.known()) for each in self._open]
-        self._open = [replace(each, told=known) for each, known in found]
+        found = [(each, each.known()) for each in self._followed()]
+        working = len(self._working)
+        looked = [replace(each, told=known) for each, known in found]
+        self._working, self._open = looked[:working], looked[working:]
         return [_event(known) for each, known in found if known != each.told]
+
+    def _followed(self) -> list[_Open]:
+        """Return the starts whose processes may still tell something, in order."""
+        return [*self._working, *self._open]
 
     def _tell(self, _: Any) -> Iterable[Event]:
         """Tell of loaders that have begun, and of those that another one follows."""
@@ -144,6 +154,8 @@ class LoaderStarts(Probe):
                 if known != each.told and (whole or not each.patience):
                     yield _event(known)
                     looked = replace(each, told=known)
+            if not last and each.persistent and looked.told and looked.told.started:
+                self._working.append(looked)  # its processes make the next epochs too
             if last:
                 self._open.append(replace(looked, patience=max(each.patience - 1, 0)))
 

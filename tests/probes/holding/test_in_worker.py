@@ -4,6 +4,7 @@ import multiprocessing
 from collections import deque
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,19 @@ class Collator:
 
 
 def found(
-    folder: Path, rows: Any, workers: int = 1, steps: int = 20, **settings: Any
+    folder: Path,
+    rows: Any,
+    workers: int = 1,
+    steps: int = 20,
+    epochs: int = 1,
+    **settings: Any,
 ) -> list[Finding]:
     loader = DataLoader(rows, 4, num_workers=workers, **settings)
     model = torch.nn.Linear(WIDTH, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     with ftlab.watch(model, optimizer, run_dir=folder / "run") as watch:
-        for _, batch in zip(range(steps), loader, strict=False):
+        steps_of_all = (b for _ in range(epochs) for b in islice(loader, steps))
+        for batch in steps_of_all:
             optimizer.zero_grad()
             model(batch).square().mean().backward()
             optimizer.step()
@@ -147,6 +154,15 @@ def test_rows_that_are_freed_again_are_not_told(
 def test_several_workers_are_told_once(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, Appends(), workers=2, steps=60)
     assert "of the loader's 2" in finding.message
+
+
+def test_persistent_workers_are_followed_over_short_epochs(tmp_path: Path) -> None:
+    class Few(Appends):
+        def __len__(self) -> int:
+            return 32
+
+    (finding,) = found(tmp_path, Few(), epochs=4, persistent_workers=True)
+    assert finding.places[0].name.endswith(".seen")
 
 
 def test_a_spawned_worker_tells_too(tmp_path: Path) -> None:

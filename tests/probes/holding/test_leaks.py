@@ -40,13 +40,15 @@ def _load(folder: Path, leak: Leak, *, healthy: bool) -> ModuleType:
     return script
 
 
-def _findings(folder: Path, leak: Leak, *, healthy: bool = False) -> list[Finding]:
+def _findings(
+    folder: Path, leak: Leak, *, healthy: bool = False, steps: int = STEPS
+) -> list[Finding]:
     script = _load(folder, leak, healthy=healthy)
     try:
         with ftlab.watch(
             script.model, script.optimizer, run_dir=folder / "run"
         ) as watch:
-            script.train(STEPS)
+            script.train(steps)
         return [each for each in watch.findings if each.code == "MEM001"]
     finally:
         del sys.modules[script.__name__]
@@ -62,6 +64,34 @@ def test_the_holder_is_named_within_twenty_steps(tmp_path: Path, leak: Leak) -> 
     assert finding.evidence["holder"] == leak.kind
     assert leak.line in finding.cause
     assert finding.last_step < STEPS
+
+
+WINDOW = Leak(
+    "window",
+    "window",
+    "collection",
+    "window = []",
+    """
+    window.append(output.logits.detach())
+    if len(window) == 25:
+        window.clear()
+    """,
+    "window.append(output.logits.detach())",
+)
+
+
+@pytest.mark.usefixtures("_collector")
+@pytest.mark.parametrize(
+    ("steps", "emptied", "severity"),
+    [(20, True, "INFO"), (120, True, "INFO"), (120, False, "WARNING")],
+)
+def test_what_is_emptied_again_is_no_warning(
+    tmp_path: Path, steps: int, emptied: bool, severity: str
+) -> None:
+    (finding,) = _findings(tmp_path, WINDOW, healthy=not emptied, steps=steps)
+    assert finding.severity.name == severity
+    assert ("window.clear()" in finding.cause) == emptied
+    assert ("has not grown with it" in finding.cause) == (emptied and steps > 20)
 
 
 @pytest.mark.usefixtures("_collector")

@@ -47,6 +47,11 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return isinstance(error, RuntimeError) and bool(_WORDS.search(str(error)))
 
 
+def _is_ours(note: Any) -> bool:
+    """Tell a note of ftlab: a watch within another one has explained the error."""
+    return str(note).startswith("ftlab: ")
+
+
 def explain_error(
     error: BaseException | None,
     observation: Observation | None,
@@ -56,7 +61,8 @@ def explain_error(
 
     The run gets it too. Nothing is raised: the error itself matters more.
     """
-    if error is None or observation is None:
+    told = getattr(error, "__notes__", ())
+    if error is None or observation is None or any(map(_is_ours, told)):
         return
     try:
         subject = observation.subject
@@ -143,7 +149,12 @@ def _holders(held: Holdings) -> Iterator[str]:
 
 
 def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
-    """Return rows and tokens of the batch that the innermost of the frames has."""
+    """Return rows and tokens of the batch that the innermost of the frames has.
+
+    It is what is called input_ids, or else any table of whole numbers: a loop may call
+    its tokens as it likes.
+    """
+    others = []
     for frame, _ in reversed(list(traceback.walk_tb(trace))):
         code = frame.f_code
         for name, value in list(frame.f_locals.items()):
@@ -153,6 +164,12 @@ def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
             if ids is None and hasattr(value, "keys"):
                 with contextlib.suppress(KeyError, TypeError, AttributeError):
                     ids = value["input_ids"]
-            if isinstance(ids, torch.Tensor) and ids.dim() == 2:
+            if _is_table(ids):
                 return ids.shape[0], ids.shape[1]
-    return None
+            if _is_table(value) and value.dtype == torch.int64:
+                others.append((value.shape[0], value.shape[1]))
+    return others[0] if others else None
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() == 2

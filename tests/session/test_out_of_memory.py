@@ -94,13 +94,30 @@ def test_a_trainer_is_told_too(tmp_path):
         output_dir=str(tmp_path), max_steps=2, report_to=[], use_cpu=True
     )
     trainer = Greedy(tiny_lora(), options, train_dataset=Rows(8))
-    watch = ftlab.watch(trainer, run_dir=tmp_path / "run")
-    with pytest.raises(RuntimeError) as caught:
+    with (
+        pytest.raises(RuntimeError) as caught,
+        ftlab.watch(trainer, run_dir=tmp_path / "run"),
+    ):
         trainer.train()
-    watch.detach()
     (note,) = caught.value.__notes__
     assert "4 PiB asked for" in note
     assert "a step of 8 x 16 tokens is predicted to take" in note
+
+
+@pytest.mark.parametrize("call", ["model(ids)", "model(input_ids=ids, labels=ids)"])
+def test_a_batch_of_any_name_is_found_after_the_forward(tmp_path, call):
+    (batch,) = batches(1, size=2)
+    model = tiny_lora()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    names = {"model": model, "ids": batch["input_ids"], "fail": run_out}
+    loop = f"def loop(model, ids):\n    out = {call}\n    fail()\n"
+    exec(compile(loop, "loop.py", "exec"), names)
+    with (
+        pytest.raises(RuntimeError) as caught,
+        ftlab.watch(model, optimizer, run_dir=tmp_path / "run"),
+    ):
+        names["loop"](model, batch["input_ids"])
+    assert "a step of 2 x 16 tokens" in caught.value.__notes__[0]
 
 
 def test_other_errors_carry_no_note(tmp_path):

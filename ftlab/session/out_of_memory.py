@@ -10,7 +10,7 @@ import traceback
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -171,5 +171,5 @@ def _shape(trace: types.TracebackType | None) -> tuple[int, int] | None:
     return others[0] if others else None
 
 
-def _is_table(value: Any) -> bool:
+def _is_table(value: Any) -> TypeGuard[torch.Tensor]:
     return isinstance(value, torch.Tensor) and value.dim() == 2

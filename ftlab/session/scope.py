@@ -79,7 +79,7 @@ class Scope:
                 "leave it out."
             )
             raise BadValueError(msg)
-        if not (autocast in (None, True, False) or isinstance(autocast, torch.dtype)):
+        if autocast not in (None, True, False, torch.bfloat16, torch.float16):
             msg = (
                 f"autocast={autocast!r}: pass True, or a dtype such as torch.bfloat16, "
                 "or leave it out."

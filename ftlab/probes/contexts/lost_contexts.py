@@ -15,7 +15,13 @@ from typing import Any, ClassVar, TypeVar
 import torch
 
 from ftlab.probes.contexts.cuda_start import watch_cuda_start
-from ftlab.probes.contexts.thread_state import State, in_words, thread_state
+from ftlab.probes.contexts.thread_state import (
+    AUTOCAST,
+    State,
+    autocast_depth,
+    in_words,
+    thread_state,
+)
 from ftlab.probes.contexts.users_lines import users_line
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.module_hook import ModuleHook, is_no_training
@@ -112,6 +118,8 @@ class LostContexts(Probe):
             for what, (was, lost) in started.lost.items()
             if now[what] == lost
         }
+        if autocast_depth() > started.depth and started.kind != "task":
+            lost.pop(AUTOCAST, None)  # it has set it itself, to what it is
         for name, variable, kind in started.variables:
             if variable.get(_MISSING) is _MISSING:
                 what = f"variable {name}"
@@ -166,6 +174,7 @@ class _Started:
         self.kind, self.name, self.at = kind, name, users_line()
         self.lost: dict[str, tuple[Any, Any]] = {}
         self.holder = ""
+        self.depth = 0
         self.variables = (
             own_variables(contextvars.copy_context()) if kind != "task" else ()
         )
@@ -175,6 +184,7 @@ class _Started:
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a part of it."""
         here, probe, began = self._probe.here, self._probe, thread_state()
+        self.depth = autocast_depth()
         self.lost = {
             what: (was, began[what])
             for what, was in self._state.items()

@@ -50,6 +50,21 @@ def thread_state() -> State:
     return state
 
 
+def autocast_depth() -> int:
+    """Return in how many blocks of autocast this thread is; also those that end it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.contexts.thread_state import autocast_depth
+    >>> with torch.autocast("cpu", enabled=False):
+    ...     autocast_depth()
+    1
+    """
+    torch.autocast_increment_nesting()
+    return int(torch.autocast_decrement_nesting())
+
+
 def in_words(name: str, value: Any) -> str:
     """Say what a part of a state is, without an article.
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.records.errors import BadValueError
 from ftlab.records.finding import Finding, Severity
 from tests.models import batches, tiny_lora
 from tests.probes.contexts import ways
@@ -74,6 +75,18 @@ def test_a_thread_that_has_its_own_settings_is_not_told(tmp_path: Path) -> None:
     assert findings_of(tmp_path, own)[1] == []
 
 
+def test_a_thread_that_switches_autocast_off_itself_is_not_told(tmp_path: Path) -> None:
+    def wide(call, _):
+        def work():
+            with torch.autocast("cpu", enabled=False):
+                call()
+
+        with torch.autocast("cpu", **ways.BF16):
+            ways.in_thread(work)
+
+    assert findings_of(tmp_path, wide)[1] == []
+
+
 def test_a_thread_that_does_not_call_the_model_is_not_told(tmp_path: Path) -> None:
     def log(call, _):
         with torch.autocast("cpu"), torch.no_grad():
@@ -126,3 +139,9 @@ def test_what_starts_afterwards_is_left_alone(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert "run" not in vars(thread)
+
+
+@pytest.mark.parametrize("wrong", [torch.int8, torch.float32, "bf16"])
+def test_a_scope_of_no_autocast_dtype_is_refused(wrong) -> None:
+    with pytest.raises(BadValueError, match="pass True, or a dtype such as"):
+        ftlab.scope(autocast=wrong)

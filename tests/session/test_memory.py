@@ -188,9 +188,9 @@ def test_what_no_name_reaches_is_told():
         gc.enable()
         gc.collect()
     lost = [e for e in found.holdings.held if e.owner == "reached by no name"]
-    assert lost[0].bytes == 2**22
-    assert "garbage" in lost[0].path
-    assert "Ring" in lost[0].path
+    (ours,) = (each for each in lost if "Ring" in each.path)  # pytest keeps some too
+    assert ours.bytes == 2**22
+    assert "garbage" in ours.path
     assert found.holdings.process.rss > 2**22
 
 

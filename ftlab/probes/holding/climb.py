@@ -40,9 +40,10 @@ def tensor_at(key: int) -> torch.Tensor | None:
 def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
     """Return the path from a module to a tensor, and the objects on the way.
 
-    Where there is none, the first label is `GARBAGE` for what only holds itself, and
-    `OUTSIDE` for what is held by something that Python's collector does not know; the
-    second one names the types on the way.
+    A generator that no name reaches counts as a module. Where there is no path, the
+    first label is `GARBAGE` for what only holds itself, and `OUTSIDE` for what is held
+    by something that Python's collector does not know; the second one names the types
+    on the way.
     """
     below: dict[int, Any] = {}
     met: dict[int, Any] = {id(tensor): tensor}
@@ -71,7 +72,16 @@ def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
         if not found:
             break
         frontier = found[:WIDE]
-    way = _way(frontier[0], below)
+    return _without_module(_way(frontier[0], below), cycle=cycle)
+
+
+def _without_module(
+    way: tuple[Any, ...], *, cycle: bool
+) -> tuple[Path, tuple[Any, ...]]:
+    generators = [at for at, e in enumerate(way) if type(e) is types.GeneratorType]
+    if generators and not cycle:
+        way = way[generators[-1] :]
+        return way_labels(way), way
     names = [type(e).__qualname__ for e in way[:-1] if type(e) not in _PARTS]
     words = " > ".join(name for name, _ in itertools.groupby(names))
     return (GARBAGE if cycle else OUTSIDE, words), way

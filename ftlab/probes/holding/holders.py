@@ -98,11 +98,13 @@ def _scopes(path: Path, way: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _file_of(each: Any) -> str:
-    """Return the file of a module, a function or a running one; ``""`` for others."""
+    """Return the file of a module or a function, running or not; ``""`` for others."""
     if type(each) is Running:
         return str(each.frame.f_code.co_filename)
     if type(each) is types.FunctionType:
         return str(each.__code__.co_filename)
+    if type(each) is types.GeneratorType:
+        return each.gi_code.co_filename
     module = kind_of(type(each)) == "module"
     return str(vars(each).get("__file__", "")) if module else ""
 
@@ -123,7 +125,9 @@ def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
     if any(is_ours(type(each).__module__) for each in way):
         return []  # what ftlab keeps for its next reading
     kept = (early & last.unreached.keys()) | late
-    steps = last.step - first.step
+    if len(way) > 1 and type(way[-2]) in (list, collections.deque):
+        kept = last.unreached.keys() & set(map(id, way[-2]))
+    lines, emptied = _lines(path, way)
     # no generator: it would itself be among those who hold the tensor
     return [
         Growth(
@@ -131,10 +135,12 @@ def grown_unreached(looks: Looks, at_least: float) -> list[Growth]:
             kind=holder_kind(path, way),
             what="tensor",
             count=len(kept),
-            count_per_step=len(kept) / steps,
+            count_per_step=len(late) / (last.step - middle.step),
             bytes_per_step=rate,
             bytes=float(sum(last.unreached[each] for each in kept)),
             example=example(tensor),
+            lines=lines,
+            emptied=emptied,
         )
     ]
 

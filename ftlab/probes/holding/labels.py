@@ -84,6 +84,8 @@ def root_label(root: Any) -> str:
         return "" if root.__name__ == "__main__" else root.__name__
     if type(root) is Running:
         return f"{root.frame.f_code.co_qualname}()"
+    if type(root) is types.GeneratorType:
+        return f"{root.__qualname__}()"
     return type(root).__qualname__
 
 
@@ -130,6 +132,10 @@ def _of_object(owner: Any, child: Any) -> str:
         return ""
     if type(owner) is types.MethodType:
         return ".__self__" if child is owner.__self__ else ""
+    if type(owner) is types.GeneratorType:
+        return (
+            "" if owner.gi_frame is None else _named(variables(owner.gi_frame), child)
+        )
     attributes = own_attributes(owner)
     if attributes is child:
         return ""

@@ -64,13 +64,14 @@ def growing_lines(
         ``("train.py:12", "losses.append(loss)")``, ``("cell 7, line 2", ...)``; at most
         `MOST_LINES`.
     """
-    return _lines(_growing, name, files, scopes)
+    found = _lines(_growing, name, files, scopes)
+    return found or _lines(_growing, name, (), scopes)
 
 
 def emptying_lines(
     name: str, files: Collection[str] = (), scopes: Collection[str] = ()
 ) -> Lines:
-    """Return where something is taken out again; see `growing_lines`."""
+    """Return where something is taken out again, in ``files``; see `growing_lines`."""
     return _lines(_emptying, name, files, scopes)
 
 
@@ -78,11 +79,8 @@ def _lines(
     asked: _Asked, name: str, files: Collection[str], scopes: Collection[str]
 ) -> Lines:
     found: list[tuple[str, str]] = []
-    known = sorted(_sources(), key=lambda each: each[0] not in files)
-    for file, text in known:
-        if found and files and file not in files:
-            break
-        if name not in text:
+    for file, text in _sources():
+        if name not in text or (files and file not in files):
             continue
         try:
             tree = ast.parse(text)

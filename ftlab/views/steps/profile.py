@@ -87,9 +87,8 @@ class ProfileView(View[Profile]):
         """Say what was profiled."""
         it = self.summary
         of = "" if it.steps == it.asked else f" of the {it.asked} asked for"
-        each = (
-            f", {number(1e3 * it.total / (it.steps or 1))} ms of {it.device} time each"
-        )
+        kind = "of GPU time" if it.device == "GPU" else "by the clock"
+        each = f", {number(1e3 * it.total / (it.steps or 1))} ms {kind} each"
         return f"{count(it.steps, 'step')}{of}{each if it.steps else ''}"
 
     def _text(self, summary: Profile) -> str:

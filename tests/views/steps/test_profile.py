@@ -8,7 +8,7 @@ PARTS = {
     "optimizer": [0, 0, 1e-3],
 }
 TEXT = """\
-Profile: 2 steps of the 3 asked for, 8 ms of CPU time each; below, ms of a step
+Profile: 2 steps of the 3 asked for, 8 ms by the clock each; below, ms of a step
               forward  backward  elsewhere   %
 layers.* (2)     3.00      4.50       0.00  94
 optimizer        0.00      0.00       0.50   6"""

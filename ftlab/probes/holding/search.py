@@ -23,7 +23,7 @@ SETTLED = 6
 """Steps after which caches, optimizer state and our own records are there."""
 
 APART = 2
-"""Steps from one survey to the next."""
+"""Steps from one survey to the next; more where what grows was read more seldom."""
 
 WAIT = 64
 """Steps after which it is looked again; each time four times as many."""
@@ -80,6 +80,7 @@ class Search:
         self._looks: list[Look] = []
         self._deep = False
         self._most = MOST
+        self._apart = APART
         self._next = 0
         self._wait = WAIT
         self._told: set[Path] = set()
@@ -114,11 +115,12 @@ class Search:
     def _is_time(self, since: int) -> bool:
         """Tell whether to look now: the next of three looks, or the first one."""
         if self._looks:
-            return self._step - self._looks[-1].step >= APART
+            return self._step - self._looks[-1].step >= self._apart
         if since < self._next or since < self._settled:
             return False
+        self._apart = APART
         if self._trend.rate() > 0:
-            self._most = MOST
+            self._most, self._apart = MOST, max(APART, self._trend.apart())
             return True
         allowed = self._share * (self._clock() - (self._began or 0.0))
         self._most = min(MOST, int(allowed / 3 / PER_OBJECT))

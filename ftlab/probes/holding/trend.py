@@ -52,6 +52,11 @@ class Trend:
         """
         self._samples.append((step, used, elements, before))
 
+    def apart(self) -> int:
+        """Return the steps from one sample to the next."""
+        steps = [each[0] for each in self._samples]
+        return int(max(np.diff(steps), default=0))
+
     def rate(self) -> float:
         """Return the bytes per step by which it surely grows, 0 where it may not."""
         if len(self._samples) < WINDOW:

@@ -95,6 +95,14 @@ def test_what_is_emptied_again_is_no_warning(
 
 
 @pytest.mark.usefixtures("_collector")
+def test_what_grows_at_some_steps_only_is_named_later(tmp_path: Path) -> None:
+    kept = "if step % 10 == 0:\n    window.append(output.logits.detach().clone())"
+    seldom = Leak("seldom", "window", "collection", "window = []", kept, "")
+    (finding,) = _findings(tmp_path, seldom, steps=240)
+    assert finding.places[0].name == "run_seldom.window"
+
+
+@pytest.mark.usefixtures("_collector")
 def test_a_variable_of_a_generator_that_nothing_names_is_named(tmp_path: Path) -> None:
     stream = Leak(
         "stream",

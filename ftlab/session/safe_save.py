@@ -169,7 +169,8 @@ def safe_load(
     folder, second
         What ``safe_save`` was given: the last one that is good and whole is taken, and
         one warning names what newer ones have. Or one checkpoint, or one that a Trainer
-        has written, for what it lacks.
+        has written, for what it lacks: without digests, its files are whole as far as
+        headers and checksums in them tell.
     target, parts
         What `SavedCheckpoint.restore` is to put back; without it nothing is changed. A
         Trainer goes on with ``safe_load(folder).resume(trainer)``.

@@ -345,6 +345,46 @@ def test_lists_what_a_trainers_checkpoint_lacks(tmp_path: Path) -> None:
         found.restore(made)
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint that a Trainer has written by itself."""
+    folder = tmp_path_factory.mktemp("published")
+    trainer(folder, save_strategy="steps", save_steps=4).train()
+    return folder / "out" / "checkpoint-4"
+
+
+TRAINERS = (
+    *("adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"),
+    *("trainer_state.json", "adapter_config.json", "training_args.bin"),
+)
+
+
+@pytest.mark.parametrize("size", ["half", "nothing"])
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_damaged_file_of_a_trainer_is_named(
+    name: str, size: str, published: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(published, tmp_path / "checkpoint-4")
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[: len(data) // 2 if size == "half" else 0])
+    with pytest.raises(CheckpointError, match=rf"{name}' is damaged: .* Go on from"):
+        ftlab.safe_load(folder)
+
+
+def test_a_flipped_bit_in_a_torch_file_is_seen(published: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(published, tmp_path / "checkpoint-4")
+    torch.save(torch.arange(4096), folder / "optimizer.pt")
+    damage(folder / "optimizer.pt", "flipped")
+    with pytest.raises(CheckpointError, match=r"optimizer\.pt"):
+        ftlab.safe_load(folder)
+    torch.save({}, folder / "optimizer.pt", _use_new_zipfile_serialization=False)
+    found = ftlab.safe_load(folder)
+    assert "optimizer" not in found.lacks
+    (folder / "trainer_state.json").unlink()
+    position = ftlab.safe_load(folder)["position"]
+    assert position.says == "no trainer_state.json tells the step"
+
+
 def test_lists_what_ours_lacks(tmp_path: Path) -> None:
     made = loop("lora", tmp_path)
     found = ftlab.safe_save(made.model, tmp_path / "safe")

@@ -71,7 +71,9 @@ def _position(folder: Path, told: Mapping[str, Any]) -> Iterator[Outcome]:
     except (OSError, ValueError, LookupError, TypeError):
         extra = told.get("extra", {}).get("of", {})
         there = ", ".join(f"{name}={value}" for name, value in extra.items())
-        yield _part("position", there, "pass extra={'epoch': 2, 'batch': 40}")
+        lacks = f"no {TRAINER_STATE} tells the step"
+        lacks = "pass extra={'epoch': 2, 'batch': 40}" if told else lacks
+        yield _part("position", there, lacks)
         return
     yield _part("position", f"step {step}", "")
     if logged < step:

@@ -20,7 +20,7 @@ from ftlab.records.errors import (
     CheckpointError,
     FtlabWarning,
 )
-from tests.models import tiny_lora
+from tests.models import batches, tiny_lora
 from tests.session.checkpoints import EXACT, MODELS, Loop, loop, state_of, trainer
 
 KILLS, FEW = 50, 5
@@ -295,6 +295,76 @@ def test_a_second_folder_that_fails_is_a_warning(tmp_path: Path) -> None:
         )
     assert found is not None
     assert found.path.is_dir()
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_gradients_that_wait_for_a_step_are_named(
+    watched: bool, tmp_path: Path
+) -> None:
+    from transformers import TrainerCallback
+
+    lacks: dict[str, bool] = {}
+
+    class Saves(TrainerCallback):
+        def on_substep_end(self, *_: Any, **__: Any) -> None:
+            self.save("within")
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            self.save("after")
+
+        def save(self, when: str) -> None:
+            found = ftlab.safe_save(made, tmp_path / when)
+            assert found is not None
+            lacks[when] = "gradients" in found.lacks
+
+    made = trainer(tmp_path, max_steps=2)
+    made.add_callback(Saves())
+    if watched:
+        with ftlab.watch(made, run_dir=tmp_path / "run"):
+            made.train()
+    else:
+        made.train()
+    assert lacks == {"within": True, "after": False}
+    says = ftlab.safe_load(tmp_path / "within")["gradients"].says
+    assert says == "of micro-batches so far, in 12 parameters: save after the step"
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_watch_tells_old_gradients_from_those_that_wait(
+    last: bool, tmp_path: Path
+) -> None:
+    made, lacks = loop("lora", tmp_path), list[bool]()
+    with ftlab.watch(made.model, made.optimizer, run_dir=tmp_path / "run"):
+        for at, batch in enumerate(batches(4)):
+            if at % 2 == 0 and not last:
+                made.optimizer.zero_grad()
+            made.model(**batch).loss.backward()
+            if at % 2:
+                made.optimizer.step()
+            if at % 2 and last:
+                made.optimizer.zero_grad()
+            found = ftlab.safe_save(made.model, tmp_path / "safe")
+            assert found is not None
+            lacks.append("gradients" in found.lacks)
+    assert lacks == [True, False, True, False]
+
+
+def test_accelerate_tells_that_gradients_wait(tmp_path: Path) -> None:
+    from accelerate import Accelerator
+
+    made, lacks = loop("lora", tmp_path), list[bool]()
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model, optimizer = accelerator.prepare(made.model, made.optimizer)
+    for batch in batches(4):
+        with accelerator.accumulate(model):
+            accelerator.backward(model(**batch).loss)
+            optimizer.step()
+        found = ftlab.safe_save(made.model, tmp_path / "safe", optimizer=optimizer)
+        assert found is not None
+        lacks.append("gradients" in found.lacks)
+        if accelerator.sync_gradients:
+            optimizer.zero_grad()
+    assert lacks == [True, False, True, False]
 
 
 def test_a_trainer_goes_on_exactly(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ def lacking(folder: Path, manifest: Mapping[str, Any] | None) -> tuple[Outcome, 
         found.append(_part("scaler", "its scale is kept", ""))
     elif manifest is None:
         found.append(_unknown("scaler", "no scaler.pt, which only fp16 needs"))
+    if pending := told.get("gradients"):
+        lacks = f"of micro-batches so far, in {pending} parameters: save after the step"
+        found.append(_part("gradients", "", lacks))
     found += _position(folder, told)
     workers, name = told.get("workers"), "workers' draws"
     if workers is None:

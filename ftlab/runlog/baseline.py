@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.records.errors import RunFolderError
+from ftlab.records.name_words import listed
 from ftlab.records.plain_files import open_file
 from ftlab.runlog.codec import dumps, loads
 from ftlab.runlog.disk import replace
@@ -36,8 +37,9 @@ class Baseline:
     columns
         By name, for each step, NaN where nothing is known: ``loss``; ``seconds``,
         without the wait for a processor that others had; ``tokens_per_second`` of
-        these; ``memory`` in bytes, of tensors on CUDA, else of the process; and the
-        norm of the gradient of each layer.
+        these; ``memory`` in bytes, of tensors on CUDA, else of the process; ``idle``,
+        those in use before a step; ``rows`` and ``tokens``, unless the file is older;
+        and the norm of the gradient of each layer.
     settings, tokenizer
         What the run was set to, and the digests of its tokenizer's parts, by path.
     checkpoints
@@ -68,22 +70,46 @@ def load_baseline(path: Path) -> Baseline:
     """Read what `Baseline.save` has written; a RunFolderError tells what it is else."""
     try:
         with open_file(path) as opened:
-            read = loads(opened.read())
-        if read.pop("ftlab_baseline") > VERSION:
-            msg = "a newer ftlab wrote it: pip install --upgrade ftlab"
-            raise ValueError(msg)
+            text = opened.read()
+        return _read(text)
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or error
+        msg = (
+            f"{str(path)!r:.200} is no baseline: {why}. Pass the file that "
+            "run.save_baseline() has written, or the folder of a run."
+        )
+        raise RunFolderError(msg) from error
+
+
+def _read(text: bytes) -> Baseline:
+    """Read what a file holds; a ValueError tells in words what it is else."""
+    try:
+        read = loads(text)
+    except ValueError as error:
+        msg = f"it is not JSON ({error})"
+        raise ValueError(msg) from error
+    if not isinstance(read, dict) or type(read.get("ftlab_baseline")) is not int:
+        what = f"a {type(read).__name__}"
+        if isinstance(read, dict):
+            what = f"a dictionary with {listed(list(read), 3) or 'nothing'}"
+        msg = f"it holds {what}, where a dictionary with ftlab_baseline is expected"
+        raise ValueError(msg)
+    if read.pop("ftlab_baseline") > VERSION:
+        msg = "a newer ftlab wrote it: pip install --upgrade ftlab"
+        raise ValueError(msg)
+    if odd := sorted({field.name for field in fields(Baseline)} ^ {*read}):
+        msg = f"{listed(odd, 3)} should {'not ' if odd[0] in read else ''}be in it"
+        raise ValueError(msg)
+    try:
         steps = read["steps"] = np.array(read["steps"], np.int64)
-        columns = read["columns"].items()
+        columns = dict(read["columns"]).items()
         read["columns"] = {
             n: np.array(v, float).reshape(len(steps)) for n, v in columns
         }
         return Baseline(**read)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        msg = (
-            f"{str(path)!r:.200} is no baseline: {error}. Pass the file that "
-            "run.save_baseline() has written, or the folder of a run."
-        )
-        raise RunFolderError(msg) from error
+    except (ValueError, TypeError, OverflowError) as error:
+        msg = "its columns do not have one number for each of its steps"
+        raise ValueError(msg) from error
 
 
 def baseline_of(run: Run) -> Baseline:
@@ -100,6 +126,8 @@ def baseline_of(run: Run) -> Baseline:
             "tokens_per_second": table["tokens"] / seconds,
             "memory": np.array(table["cuda_allocated" if cuda else "rss"]),
             "idle": np.array(table["idle_bytes"]),
+            "rows": np.array(table["batch_size"]),
+            "tokens": np.array(table["tokens"]),
         }
     names, matrix = run.names(), run.matrix("grad_l2", start=first)
     squares = np.full((len(table), len(matrix.ids)), np.nan)

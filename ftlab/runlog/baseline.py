@@ -68,48 +68,32 @@ class Baseline:
 
 def load_baseline(path: Path) -> Baseline:
     """Read what `Baseline.save` has written; a RunFolderError tells what it is else."""
+    names, why = [each.name for each in fields(Baseline)], "it is not JSON"
     try:
         with open_file(path) as opened:
-            text = opened.read()
-        return _read(text)
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or error
-        msg = (
-            f"{str(path)!r:.200} is no baseline: {why}. Pass the file that "
-            "run.save_baseline() has written, or the folder of a run."
-        )
-        raise RunFolderError(msg) from error
-
-
-def _read(text: bytes) -> Baseline:
-    """Read what a file holds; a ValueError tells in words what it is else."""
-    try:
-        read = loads(text)
-    except ValueError as error:
-        msg = f"it is not JSON ({error})"
-        raise ValueError(msg) from error
-    if not isinstance(read, dict) or type(read.get("ftlab_baseline")) is not int:
-        what = f"a {type(read).__name__}"
-        if isinstance(read, dict):
-            what = f"a dictionary with {listed(list(read), 3) or 'nothing'}"
-        msg = f"it holds {what}, where a dictionary with ftlab_baseline is expected"
-        raise ValueError(msg)
-    if read.pop("ftlab_baseline") > VERSION:
-        msg = "a newer ftlab wrote it: pip install --upgrade ftlab"
-        raise ValueError(msg)
-    if odd := sorted({field.name for field in fields(Baseline)} ^ {*read}):
-        msg = f"{listed(odd, 3)} should {'not ' if odd[0] in read else ''}be in it"
-        raise ValueError(msg)
-    try:
+            read = loads(opened.read())
+        held = list(read) if isinstance(read, dict) else [f"a {type(read).__name__}"]
+        expected = listed(["ftlab_baseline", *names], 9)
+        why = f"it holds {listed(held, 3) or 'nothing'}, and should hold {expected}"
+        if read.pop("ftlab_baseline") > VERSION:
+            why = "a newer ftlab wrote it: pip install --upgrade ftlab"
+            raise ValueError(why)
+        if {*read} != {*names}:
+            raise ValueError(why)
+        why = "its columns do not have one number for each of its steps"
         steps = read["steps"] = np.array(read["steps"], np.int64)
-        columns = dict(read["columns"]).items()
+        columns = read["columns"].items()
         read["columns"] = {
             n: np.array(v, float).reshape(len(steps)) for n, v in columns
         }
         return Baseline(**read)
-    except (ValueError, TypeError, OverflowError) as error:
-        msg = "its columns do not have one number for each of its steps"
-        raise ValueError(msg) from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        msg = (
+            f"{str(path)!r:.200} is no baseline: "
+            f"{getattr(error, 'strerror', None) or why}. Pass the file that "
+            "run.save_baseline() has written, or the folder of a run."
+        )
+        raise RunFolderError(msg) from error
 
 
 def baseline_of(run: Run) -> Baseline:

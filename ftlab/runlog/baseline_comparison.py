@@ -50,8 +50,6 @@ up to seven other processes. Loss of the second half within 0.5 %, its noise 0.7
 1.34, gradients of a layer 0.86 to 1.16, memory within 0.3 %, its growth within 0.3 %;
 median seconds 0.75 to 1.33, the slowest twentieth 0.70 to 1.43, and with the wait for a
 processor in them the median 0.26 to 3.9. One seed gave the same losses.
-
-Other rows, and tokens further apart than lengths of texts are, make it another run.
 """
 
 
@@ -63,7 +61,6 @@ _WRITTEN = {
 }
 _ALONE = 3
 """How many times as deep as any other a fall is that says nothing of a rise."""
-_COUNTED = {"checkpoints": "saves"}
 _EITHER_WAY = ("rows per step", "tokens per step", "loss noise", "gradients")
 _LOOK = dict.fromkeys(("step seconds", "slow steps", "throughput"), "time")
 _LOOK |= {"memory": "memory", "memory growth": "findings"}
@@ -146,11 +143,7 @@ def _pairs(
         "finite losses": [(finite[0], finite[1], "")] if max(finite) else [],
         "loss noise": [(quiet, noisy, "")],
         "gradients": [
-            (
-                1.0 if np.isfinite(one[name]).any() else math.nan,
-                math.exp(_quantile(ratio)),
-                name.removeprefix(GRADIENT),
-            )
+            (1.0, math.exp(_quantile(ratio)), name.removeprefix(GRADIENT))
             for name, ratio in ratios.items()
         ],
         "step seconds": both("seconds", 0.5),
@@ -186,13 +179,12 @@ def _quantile(values: Array, share: float = 0.5) -> float:
 
 def _lacking(name: str, pairs: list[Pair]) -> str:
     """Say why there is nothing to compare."""
-    before, now = [a for a, _, _ in pairs], [b for _, b, _ in pairs]
-    sides = {"the baseline": before, "the run": now}
+    sides = {"the baseline": [p[0] for p in pairs], "the run": [p[1] for p in pairs]}
     empty = [side for side, told in sides.items() if not any(map(math.isfinite, told))]
     if not empty:
         return "0 or less in the baseline"
-    steps = "finite values among the compared steps"
-    return f"no {_COUNTED.get(name, steps)} of {' and '.join(empty)}"
+    what = "finite values among the compared steps"
+    return f"no {'saves' if name == 'checkpoints' else what} of {' and '.join(empty)}"
 
 
 def _judged(name: str, pairs: list[Pair], limit: float, why: str) -> Outcome:

@@ -19,11 +19,7 @@ from ftlab.session.observation import Observation, observation_of
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training between two steps: how many it has made, and what is wrong with it.
-
-    Within a step, ``pending`` counts the parameters whose gradients wait for it: where
-    a trainer, a watch or accelerate tells that they are not those of the last one.
-    """
+    """A training: the steps it made, what is wrong, and how many gradients wait."""
 
     live: Live
     trainer: Any
@@ -59,8 +55,9 @@ def training_of(
         seen.recorder.catch_up()
     known = _subject(owner, trainer) if seen is None else seen.subject
     optimizers = several(optimizer, "step", "optimizer")
-    waits = trainer is not None or any(map(_holds_back, optimizers))
-    waits = waits or (seen is not None and seen.recorder.accumulating)
+    syncs = (getattr(each, "gradient_state", None) for each in optimizers)
+    waits = any(getattr(each, "sync_gradients", True) is False for each in syncs)
+    waits |= trainer is not None or (seen is not None and seen.recorder.accumulating)
     schedulers = several(scheduler, "step", "scheduler") or known.schedulers
     inner = (getattr(each, "scheduler", each) for each in schedulers)
     scaled = first_given(scaler, known.scaler)
@@ -78,12 +75,6 @@ def training_of(
     trouble = "" if seen is None else trouble_of(seen.latest)
     pending = sum(map(_has_gradient, live.model.parameters())) if waits else 0
     return Training(live, trainer, known.tokenizer, steps, trouble, seen, pending)
-
-
-def _holds_back(optimizer: Any) -> bool:
-    """Whether accelerate has left out the last step, as it does of micro-batches."""
-    state = getattr(optimizer, "gradient_state", None)
-    return getattr(state, "sync_gradients", True) is False
 
 
 def _has_gradient(parameter: Any) -> bool:

@@ -73,7 +73,7 @@ def test_comes_back_from_its_file(tmp_path: Path) -> None:
     [
         ({"steps": [0, 1]}, "do not have one number for each of its steps"),
         ({"columns": 3}, "do not have one number for each of its steps"),
-        ({"more": 1}, "more should not be in it"),
+        ({"more": 1}, "it holds ftlab_baseline, "),
         ({"ftlab_baseline": 99}, "a newer ftlab wrote it"),
     ],
 )
@@ -89,12 +89,12 @@ def test_damage_is_named(change: dict[str, Any], says: str, tmp_path: Path) -> N
     ("text", "says"),
     [
         ("{", "it is not JSON"),
-        ("[1]", "it holds a list, where a dictionary with ftlab_baseline is expected"),
-        ('"x"', "it holds a str, where"),
-        ("{}", "it holds a dictionary with nothing, where"),
-        ('{"a": 1, "b": 2}', "it holds a dictionary with a, b, where"),
-        ('{"ftlab_baseline": "x"}', "it holds a dictionary with ftlab_baseline, where"),
-        ('{"ftlab_baseline": 1, "steps": []}', "should be in it"),
+        ("[1]", "it holds a list, and should hold ftlab_baseline, steps, columns"),
+        ('"x"', "it holds a str, and should"),
+        ("{}", "it holds nothing, and should"),
+        ('{"a": 1, "b": 2}', "it holds a, b, and should hold"),
+        ('{"ftlab_baseline": "x"}', "it holds ftlab_baseline, and should"),
+        ('{"ftlab_baseline": 1, "steps": []}', "and should hold ftlab_baseline, "),
     ],
 )
 def test_another_file_is_told_in_words(text: str, says: str, tmp_path: Path) -> None:

@@ -7,17 +7,17 @@ import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
-from ftlab.laboratory.memory.gone import gone
 from ftlab.laboratory.memory.meter import parts_of, storage_of
 from ftlab.probes.holding.climb import climbed, tensor_at, unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.labels import OUTPUTS, SHOWN, Labels
 from ftlab.probes.holding.walk import Walk
+from ftlab.records.errors import ReleasedError
 from ftlab.records.holding import path_text
 from ftlab.records.release import Released, StillHeld
 from ftlab.replay.torch_private import clear_hooks
@@ -54,16 +54,16 @@ class _Kept:
 def released(model: torch.nn.Module) -> Released:
     """Let go of a model's memory; it cannot be used any more."""
     before = bytes_in_use()
-    kept = _Kept()
-    kind = type(model).__qualname__
+    kept, kind = _Kept(), type(model).__qualname__
     modules = list(model.modules())
     tensors = dict([*model.named_parameters(), *model.named_buffers()])
-    own = set(map(id, tensors.values()))
+    own, mine = set(map(id, tensors.values())), set(map(id, modules))
     hooks = sum(map(clear_hooks, modules))
-    shown = [*_notebook(own.union(map(id, modules))), *_traceback()]
+    shown = [*_notebook(own | mine), *_traceback()]
     gc.collect()
-    shared = _others(modules)
-    held = (shared & own) | _reached(modules, own)
+    others = (each for each in _known(torch.nn.Module) if id(each) not in mine)
+    shared = {id(t) for m in others for slots in _slots(m) for t in slots.values()}
+    theirs = (shared & own) | _reached(modules, own)
     alone = {name: each for name, each in tensors.items() if id(each) not in shared}
     for name, tensor in tensors.items():
         kept.add(name, tensor)
@@ -71,49 +71,48 @@ def released(model: torch.nn.Module) -> Released:
             kept.add(f"{name}.grad", tensor.grad)
     done = list(_optimizers(alone, kept))
     hooks += sum(map(clear_hooks, alone.values()))
-    done += [f"hooks: {hooks}"] if hooks else []
+    done += [f"hooks: {hooks}", *shown] if hooks else shown
     for module in modules:
-        vars(module)["forward"] = partial(gone, kind)
+        vars(module)["forward"] = partial(_gone, kind)
         if type(module).__module__.startswith("bitsandbytes."):
             vars(module).update(quant_state=None, state=None)
-        _take_out(module, held)
+        _take_out(module, theirs)
     for tensor in alone.values():
         tensor.grad = None
-        if id(tensor) not in held:
+        if id(tensor) not in theirs:
             _empty(tensor)
     del tensors, tensor, alone
     _collect()
-    still = tuple(sorted(_held(kept), key=lambda each: (-each.bytes, each.path)))
+    held = tuple(sorted(_held(kept), key=lambda each: (-each.bytes, each.path)))
     left = sum(size for _, size in kept.alive().values())
     return Released(
-        kind,
-        kept.bytes,
-        kept.bytes - left,
-        before,
-        bytes_in_use(),
-        (*done, *shown),
-        still,
+        kind, kept.bytes, kept.bytes - left, before, bytes_in_use(), tuple(done), held
     )
 
 
-def _others(modules: Iterable[torch.nn.Module]) -> set[int]:
-    """Return the tensors of all other modules by their ``id``."""
-    own = set(map(id, modules))
-    return {
-        id(tensor)
-        for each in gc.get_objects()
-        if issubclass(type(each), torch.nn.Module) and id(each) not in own
-        for slots in _slots(each)
-        for tensor in slots.values()
-    }
+def _gone(kind: str, *_args: Any, **_kwargs: Any) -> NoReturn:
+    """Stand in for the forward of a module that was released."""
+    msg = (
+        f"this {kind} was released by ftlab.release, and has no weights any more; "
+        "build or load it again."
+    )
+    raise ReleasedError(msg)
+
+
+def refuse_released(model: torch.nn.Module) -> None:
+    """Raise a ReleasedError where a model, or a part of it, was released."""
+    for forward in (vars(module).get("forward") for module in model.modules()):
+        if isinstance(forward, partial) and forward.func is _gone:
+            forward()
+
+
+def _known(kind: type) -> list[Any]:
+    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
 
 
 def _reached(modules: Iterable[torch.nn.Module], own: set[int]) -> set[int]:
-    """Return which tensors are reached, but through the model or an optimizer.
-
-    All of them where there is too much to look through.
-    """
-    optimizers = _all_optimizers()
+    """Return which tensors are reached past model and optimizers; all, if unknown."""
+    optimizers = _known(torch.optim.Optimizer)
     groups = [g for each in optimizers for g in getattr(each, "param_groups", [])]
     walk = Walk(passed=(*modules, *optimizers, *groups))
     return own.intersection(map(id, walk.objects)) if walk.is_whole else own
@@ -124,13 +123,10 @@ def _slots(module: torch.nn.Module) -> list[dict[str, Any]]:
 
 
 def _take_out(module: torch.nn.Module, held: set[int]) -> None:
-    """Leave others the tensors that they hold, and a module empty ones."""
+    """Put empty tensors in the place of those that others hold."""
     for slots in _slots(module):
-        for name, tensor in slots.items():
-            if id(tensor) in held:
-                empty = tensor.data.new_empty(0)
-                trains = isinstance(tensor, torch.nn.Parameter)
-                slots[name] = torch.nn.Parameter(empty, False) if trains else empty
+        for name in [name for name, each in slots.items() if id(each) in held]:
+            slots[name] = torch.nn.Parameter(slots[name].data.new_empty(0), False)
 
 
 def _empty(tensor: Any) -> None:
@@ -142,15 +138,10 @@ def _empty(tensor: Any) -> None:
             setattr(tensor, name, None)
 
 
-def _all_optimizers() -> list[Any]:
-    kind = torch.optim.Optimizer
-    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
-
-
 def _optimizers(tensors: Mapping[str, Any], kept: _Kept) -> Iterator[str]:
     """Take a model's parameters out of all optimizers."""
     names = {id(each): name for name, each in tensors.items()}
-    for each in _all_optimizers():
+    for each in _known(torch.optim.Optimizer):
         groups = getattr(each, "param_groups", [])
         mine = [p for group in groups for p in group["params"] if id(p) in names]
         for parameter in mine:

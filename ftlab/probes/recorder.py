@@ -143,6 +143,12 @@ class Recorder:
         return self._first_step if self._loop is None else self._loop.step.step
 
     @property
+    def accumulating(self) -> bool:
+        """Whether backwards were seen that no optimizer has made a step of."""
+        step = None if self._loop is None else self._loop.step
+        return step is not None and step.backwards > 0 and not step.over
+
+    @property
     def stamp(self) -> tuple[int, int]:
         """What differs when parameters or the state of adapters have changed."""
         return (-1, -1) if self._loop is None else self._loop.stamp

@@ -41,7 +41,7 @@ class TrainingStoppedError(FtlabError):
 
 
 class ReleasedError(FtlabError):
-    """A model is called that `ftlab.release` has taken the weights of."""
+    """A model is used that `ftlab.release` has taken the weights of."""
 
 
 class NotLearningError(FtlabError, AssertionError):

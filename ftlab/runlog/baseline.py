@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.records.errors import RunFolderError
+from ftlab.records.name_words import listed
 from ftlab.records.plain_files import open_file
 from ftlab.runlog.codec import dumps, loads
 from ftlab.runlog.disk import replace
@@ -36,8 +37,9 @@ class Baseline:
     columns
         By name, for each step, NaN where nothing is known: ``loss``; ``seconds``,
         without the wait for a processor that others had; ``tokens_per_second`` of
-        these; ``memory`` in bytes, of tensors on CUDA, else of the process; and the
-        norm of the gradient of each layer.
+        these; ``memory`` in bytes, of tensors on CUDA, else of the process; ``idle``,
+        those in use before a step; ``rows`` and ``tokens``, unless the file is older;
+        and the norm of the gradient of each layer.
     settings, tokenizer
         What the run was set to, and the digests of its tokenizer's parts, by path.
     checkpoints
@@ -66,12 +68,19 @@ class Baseline:
 
 def load_baseline(path: Path) -> Baseline:
     """Read what `Baseline.save` has written; a RunFolderError tells what it is else."""
+    names, why = [each.name for each in fields(Baseline)], "it is not JSON"
     try:
         with open_file(path) as opened:
             read = loads(opened.read())
+        held = list(read) if isinstance(read, dict) else [f"a {type(read).__name__}"]
+        expected = listed(["ftlab_baseline", *names], 9)
+        why = f"it holds {listed(held, 3) or 'nothing'}, and should hold {expected}"
         if read.pop("ftlab_baseline") > VERSION:
-            msg = "a newer ftlab wrote it: pip install --upgrade ftlab"
-            raise ValueError(msg)
+            why = "a newer ftlab wrote it: pip install --upgrade ftlab"
+            raise ValueError(why)
+        if {*read} != {*names}:
+            raise ValueError(why)
+        why = "its columns do not have one number for each of its steps"
         steps = read["steps"] = np.array(read["steps"], np.int64)
         columns = read["columns"].items()
         read["columns"] = {
@@ -80,7 +89,8 @@ def load_baseline(path: Path) -> Baseline:
         return Baseline(**read)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         msg = (
-            f"{str(path)!r:.200} is no baseline: {error}. Pass the file that "
+            f"{str(path)!r:.200} is no baseline: "
+            f"{getattr(error, 'strerror', None) or why}. Pass the file that "
             "run.save_baseline() has written, or the folder of a run."
         )
         raise RunFolderError(msg) from error
@@ -100,6 +110,8 @@ def baseline_of(run: Run) -> Baseline:
             "tokens_per_second": table["tokens"] / seconds,
             "memory": np.array(table["cuda_allocated" if cuda else "rss"]),
             "idle": np.array(table["idle_bytes"]),
+            "rows": np.array(table["batch_size"]),
+            "tokens": np.array(table["tokens"]),
         }
     names, matrix = run.names(), run.matrix("grad_l2", start=first)
     squares = np.full((len(table), len(matrix.ids)), np.nan)

@@ -29,6 +29,8 @@ NO_WORSE, SAME = "no worse than the baseline", "as in the baseline"
 """What must hold: where it does not, a run is worse, or different."""
 MIN_STEPS = 20
 ALLOWED = {
+    "rows per step": 1.0,
+    "tokens per step": 1.5,
     "loss": 1.03,
     "finite losses": 1.0,
     "loss noise": 2.0,
@@ -57,6 +59,9 @@ _WRITTEN = {
     "throughput": "{0:.4g} tokens/s",
     "memory growth": "{1:+.1%}",
 }
+_ALONE = 3
+"""How many times as deep as any other a fall is that says nothing of a rise."""
+_EITHER_WAY = ("rows per step", "tokens per step", "loss noise", "gradients")
 _LOOK = dict.fromkeys(("step seconds", "slow steps", "throughput"), "time")
 _LOOK |= {"memory": "memory", "memory growth": "findings"}
 
@@ -67,9 +72,10 @@ def compare_to(
     """Compare a run, read as a baseline; ``allowed`` replaces `ALLOWED` by name."""
     steps = np.intersect1d(baseline.steps, run.steps)
     one, other = baseline.at(steps), run.at(steps)
-    why = "".join(
-        f"only one has the {n}: another model" for n in sorted({*one} ^ {*other})[:1]
-    )
+    layers = sorted(n for n in {*one} ^ {*other} if GRADIENT in n)
+    why = f"only one has the {layers[0]}: another model" if layers else ""
+    missing = dict.fromkeys({**one, **other}, np.full(len(steps), np.nan))
+    one, other = missing | one, missing | other  # a file of an earlier version
     if len(steps) < MIN_STEPS:
         why = f"{len(steps)} steps in common, {MIN_STEPS} are needed"
     state: State = "cannot be decided" if why else "holds"
@@ -80,7 +86,7 @@ def compare_to(
         Outcome("", "steps", SAME, state, why or f"{len(steps)} in common"),
         _same("settings", baseline.settings, run.settings),
         _same("tokenizer", baseline.tokenizer, run.tokenizer),
-        *(_judged(name, pairs.get(name, []), limits[name]) for name in ALLOWED),
+        *(_judged(name, pairs.get(name, []), limits[name], why) for name in ALLOWED),
     )
 
 
@@ -123,6 +129,7 @@ def _pairs(
 
     before = one["loss"][half:]
     level, shift = _quantile(before), _quantile(other["loss"][half:] - before)
+    now = level + shift if math.isfinite(level) else _quantile(other["loss"][half:])
     noise = (np.diff(each["loss"]) for each in (one, other))
     quiet, noisy = (_quantile(np.abs(each - _quantile(each))) for each in noise)
     finite = [float(np.isfinite(each["loss"]).mean()) for each in (one, other)]
@@ -130,7 +137,9 @@ def _pairs(
     with np.errstate(all="ignore"):
         ratios = {n: np.log(other[n] / v) for n, v in one.items() if GRADIENT in n}
     return {
-        "loss": [(level, level + shift, "")],
+        "rows per step": both("rows", 0.5),
+        "tokens per step": both("tokens", 0.5),
+        "loss": [(level, now, "")],
         "finite losses": [(finite[0], finite[1], "")] if max(finite) else [],
         "loss noise": [(quiet, noisy, "")],
         "gradients": [
@@ -148,12 +157,17 @@ def _pairs(
 def rise(steps: NDArray[np.int64], values: Array) -> float:
     """Return by what share values rise: the median slope of pairs, as Theil and Sen.
 
-    The pairs are half of all values apart: what comes back counts nothing.
+    The pairs are half of all values apart: what comes back counts nothing. Nor does one
+    fall that no other comes near, as where an older model is freed.
     """
     x, y = steps[np.isfinite(values)], values[np.isfinite(values)]
     half = (len(x) + 1) // 2
-    if len(x) < 2:
+    if len(x) < 3:
         return math.nan
+    changes = np.diff(y)
+    deepest, second = np.sort(changes)[:2]
+    if deepest < _ALONE * min(second, 0.0):
+        y[np.argmin(changes) + 1 :] -= deepest
     slopes = (y[half:] - y[: len(y) - half]) / (x[half:] - x[: len(x) - half])
     return float(np.median(slopes)) * float(steps[-1] - steps[0]) / _quantile(y)
 
@@ -163,13 +177,24 @@ def _quantile(values: Array, share: float = 0.5) -> float:
     return float(np.quantile(finite, share)) if len(finite) else math.nan
 
 
-def _judged(name: str, pairs: list[Pair], limit: float) -> Outcome:
+def _lacking(name: str, pairs: list[Pair]) -> str:
+    """Say why there is nothing to compare."""
+    sides = {"the baseline": [p[0] for p in pairs], "the run": [p[1] for p in pairs]}
+    empty = [side for side, told in sides.items() if not any(map(math.isfinite, told))]
+    if not empty:
+        return "0 or less in the baseline"
+    what = "finite values among the compared steps"
+    return f"no {'saves' if name == 'checkpoints' else what} of {' and '.join(empty)}"
+
+
+def _judged(name: str, pairs: list[Pair], limit: float, why: str) -> Outcome:
     """Hold each pair against the factor that is allowed, in the way that is worse."""
-    relation = SAME if name in ("loss noise", "gradients") else NO_WORSE
+    relation = SAME if name in _EITHER_WAY else NO_WORSE
     more = name in ("throughput", "finite losses", "checkpoints")
     known = [(a, b, of) for a, b, of in pairs if a > 0 and math.isfinite(b)]
     if not known:
-        return Outcome("", name, relation, "does not apply", "not recorded in both")
+        says = _lacking(name, pairs) if pairs or not why else why
+        return Outcome("", name, relation, "does not apply", says)
 
     def off(pair: Pair) -> float:
         ratio = pair[1] / pair[0] if pair[1] > 0 else 1e-9

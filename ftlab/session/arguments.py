@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ftlab.laboratory.memory.release import refuse_released
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.rules.words import an, listed
 
@@ -20,6 +21,7 @@ def watchable(target: Any, caller: str = "watch") -> torch.nn.Module:
             "Trainer or the torch.nn.Module that your loop trains."
         )
         raise AttachError(msg)
+    refuse_released(target)
     _refuse_script(target, caller)
     _refuse_lazy(target, caller)
     if next(target.parameters(), None) is None:

@@ -19,7 +19,7 @@ from ftlab.session.observation import Observation, observation_of
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training between two steps: how many it has made, and what is wrong with it."""
+    """A training: the steps it made, what is wrong, and how many gradients wait."""
 
     live: Live
     trainer: Any
@@ -27,6 +27,7 @@ class Training:
     steps: int
     trouble: str
     seen: Observation | None
+    pending: int
 
 
 def training_of(
@@ -54,6 +55,9 @@ def training_of(
         seen.recorder.catch_up()
     known = _subject(owner, trainer) if seen is None else seen.subject
     optimizers = several(optimizer, "step", "optimizer")
+    syncs = (getattr(each, "gradient_state", None) for each in optimizers)
+    waits = any(getattr(each, "sync_gradients", True) is False for each in syncs)
+    waits |= trainer is not None or (seen is not None and seen.recorder.accumulating)
     schedulers = several(scheduler, "step", "scheduler") or known.schedulers
     inner = (getattr(each, "scheduler", each) for each in schedulers)
     scaled = first_given(scaler, known.scaler)
@@ -69,7 +73,13 @@ def training_of(
     steps = steps if seen is None else seen.recorder.step
     steps = steps if trainer is None else int(trainer.state.global_step)
     trouble = "" if seen is None else trouble_of(seen.latest)
-    return Training(live, trainer, known.tokenizer, steps, trouble, seen)
+    pending = sum(map(_has_gradient, live.model.parameters())) if waits else 0
+    return Training(live, trainer, known.tokenizer, steps, trouble, seen, pending)
+
+
+def _has_gradient(parameter: Any) -> bool:
+    grad = parameter.grad if parameter.is_leaf else None
+    return grad is not None and bool(grad.is_sparse or grad.any())
 
 
 def _subject(model: Any, trainer: Any) -> Subject:

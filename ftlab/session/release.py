@@ -15,14 +15,14 @@ def release(model: Any) -> ReleaseView:
     Gradients, the state that optimizers have for its parameters, hooks, the storages of
     parameters and buffers, and a notebook's ``Out`` and ``_`` that hold it are let go
     of; then Python collects, and CUDA's cache and the C library's free memory are given
-    back. Nothing is taken from others: what a list, a state dict or a view of a tensor
-    holds stays as it is, and is named.
+    back. Nothing is taken from others: what a list, a state dict, a view of a tensor
+    or another model holds stays as it is, and is named.
 
     Parameters
     ----------
     model
-        A model, or a trainer that has one. It cannot be used afterwards: calling it
-        raises ``ReleasedError``.
+        A model, or a trainer that has one. It cannot be used afterwards: calling,
+        watching or saving it raises ``ReleasedError``.
 
     Returns
     -------

@@ -44,7 +44,8 @@ def safe_save(
     It is written under a temporary name, brought to the disk, read back and compared
     with what the live objects hold, and only then renamed to ``checkpoint-<step>``.
     Nothing of the training changes, no random number is drawn, nothing is pickled.
-    Weights that are frozen beside an adapter are not written.
+    Weights that are frozen beside an adapter are not written, nor gradients: save
+    between two steps, not between two micro-batches of one.
 
     Parameters
     ----------
@@ -118,6 +119,7 @@ def save(
         return None
     args = getattr(training.trainer, "args", None)
     entries |= {"step": training.steps, "why": why, "versions": versions()}
+    entries["gradients"] = training.pending
     entries["workers"] = getattr(args, "dataloader_num_workers", None)
     folder, saved = free_name(root, training.steps), False
     try:
@@ -169,7 +171,8 @@ def safe_load(
     folder, second
         What ``safe_save`` was given: the last one that is good and whole is taken, and
         one warning names what newer ones have. Or one checkpoint, or one that a Trainer
-        has written, for what it lacks.
+        has written, for what it lacks: without digests, its files are whole as far as
+        headers and checksums in them tell.
     target, parts
         What `SavedCheckpoint.restore` is to put back; without it nothing is changed. A
         Trainer goes on with ``safe_load(folder).resume(trainer)``.

@@ -10,6 +10,7 @@ from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.outcome import Outcome
 from ftlab.replay.checkpoints.contents import ALL, differences, restore
 from ftlab.replay.checkpoints.folder import MANIFEST, STATE, Stored, checkpoints_in
+from ftlab.replay.checkpoints.foreign import verify_files
 from ftlab.replay.checkpoints.lacking import TRAINER_STATE, WEIGHTS, lacking
 from ftlab.replay.snapshots.codec import Unpacker
 from ftlab.rules.words import an
@@ -147,6 +148,7 @@ def opened(path: Path, second: Path | None) -> SavedCheckpoint:
     if ours := checkpoints_in(*others, path):
         return _first_whole(ours[::-1], good=True)
     if any(any(path.glob(each)) for each in (TRAINER_STATE, *WEIGHTS)):
+        verify_files(path)
         return SavedCheckpoint(path, None)
     msg = (
         f"{str(path)!r} holds no checkpoint; pass the folder that safe_save was given, "

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ftlab.laboratory.memory.release import refuse_released
 from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers, Prompt
 from ftlab.probes.budget import Budget
@@ -61,6 +62,7 @@ class Watch(Probing, RunViews):
     @classmethod
     def of_trainer(cls, trainer: Any, plan: Plan) -> "Watch":
         """Wait for each ``train()`` of a transformers Trainer."""
+        refuse_released(trainer.model)
         refuse_second(trainer.model)
         if plan.run_dir is not None:
             refuse_taken(plan.run_dir, process_rank())

@@ -25,7 +25,13 @@ def sample(steps: int = 600) -> Run:
         norms = np.array([3.0, 4.0, step + 1.0], np.float32)
         ids = np.arange(3, dtype=np.int32)
         run.append(Block("tensors", step, ids, {"grad_l2": norms}))
-        values = {"seconds": 0.2, "cpu_wait": 0.1, "tokens": 5.0, "rss": 1e6 + step}
+        values = {
+            "batch_size": 4.0,
+            "seconds": 0.2,
+            "cpu_wait": 0.1,
+            "tokens": 5.0,
+            "rss": 1e6 + step,
+        }
         run.append(StepRecord(step, 0.0, loss=3.0 - step / 1e3, values=values))
     return run
 
@@ -37,6 +43,8 @@ def test_keeps_the_last_window() -> None:
     assert found.columns["seconds"] == pytest.approx(0.1)  # without what it waited
     assert found.columns["tokens_per_second"] == pytest.approx(50.0)
     assert found.columns["memory"][-1] == 1e6 + 599
+    assert found.columns["rows"] == pytest.approx(4.0)
+    assert found.columns["tokens"] == pytest.approx(5.0)
 
 
 def test_the_norm_of_a_layer_is_that_of_its_parameters() -> None:
@@ -63,9 +71,9 @@ def test_comes_back_from_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"steps": [0, 1]}, "cannot reshape"),
-        ({"columns": 3}, "is no baseline"),
-        ({"more": 1}, "unexpected keyword"),
+        ({"steps": [0, 1]}, "do not have one number for each of its steps"),
+        ({"columns": 3}, "do not have one number for each of its steps"),
+        ({"more": 1}, "it holds ftlab_baseline, "),
         ({"ftlab_baseline": 99}, "a newer ftlab wrote it"),
     ],
 )
@@ -75,8 +83,24 @@ def test_damage_is_named(change: dict[str, Any], says: str, tmp_path: Path) -> N
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(RunFolderError, match=says):
         load_baseline(file)
-    file.write_text("{")
-    with pytest.raises(RunFolderError, match=r"'.*b\.json' is no baseline"):
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "it is not JSON"),
+        ("[1]", "it holds a list, and should hold ftlab_baseline, steps, columns"),
+        ('"x"', "it holds a str, and should"),
+        ("{}", "it holds nothing, and should"),
+        ('{"a": 1, "b": 2}', "it holds a, b, and should hold"),
+        ('{"ftlab_baseline": "x"}', "it holds ftlab_baseline, and should"),
+        ('{"ftlab_baseline": 1, "steps": []}', "and should hold ftlab_baseline, "),
+    ],
+)
+def test_another_file_is_told_in_words(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "b.json"
+    file.write_text(text)
+    with pytest.raises(RunFolderError, match=rf"b\.json' is no baseline: .*{says}"):
         load_baseline(file)
 
 

@@ -27,6 +27,8 @@ def made(seed: int = 0, **columns: Any) -> Baseline:
         "tokens_per_second": 1e4 * draw.lognormal(0, 0.1, STEPS),
         "memory": 500 * MiB + draw.normal(0, MiB, STEPS),
         "idle": 300 * MiB + draw.normal(0, MiB, STEPS),
+        "rows": np.full(STEPS, 4.0),
+        "tokens": 512 * draw.lognormal(0, 0.1, STEPS),
     }
     for n in range(3):
         values[f"{GRADIENT}layers.{n}"] = draw.lognormal(0, 0.2, STEPS)
@@ -146,6 +148,56 @@ def test_steps_that_only_one_has_count_nothing() -> None:
     loss = BASE.columns["loss"].copy()
     loss[60:] += 9
     assert states(part(BASE, range(60)), made(loss=loss)) == {}
+
+
+def test_other_rows_and_tokens_make_it_another_run() -> None:
+    rows, tokens = np.full(STEPS, 4.0), np.full(STEPS, 512.0)
+    base = made(rows=rows, tokens=tokens)
+    kept = {n: v for n, v in base.columns.items() if n not in ("rows", "tokens")}
+    assert states(base, made(rows=rows * 2, tokens=tokens / 2)) == {
+        "rows per step": "different",
+        "tokens per step": "different",
+    }
+    assert states(base, made(rows=rows, tokens=tokens * 1.2)) == {}
+    older = states(
+        replace(base, columns=kept), base
+    )  # a file of an earlier version has neither
+    assert older == {
+        "rows per step": "not recorded",
+        "tokens per step": "not recorded",
+    }
+
+
+@pytest.mark.parametrize("at", range(12, 98, 5))
+def test_a_leak_is_seen_beside_one_fall(at: int) -> None:
+    leak = 200 * MiB + 0.78 * MiB * np.arange(STEPS)
+    leak[20:] -= MiB
+    leak[at:] -= 60 * MiB
+    assert states(BASE, made(idle=leak)) == {"memory growth": "worse"}
+
+
+def test_what_is_collected_now_and_then_is_no_leak() -> None:
+    garbage = 200 * MiB + 2 * MiB * (np.arange(STEPS) % 22)
+    assert states(BASE, made(idle=garbage)) == {}
+
+
+def test_why_something_is_not_compared_is_true() -> None:
+    def says(base: Baseline, run: Baseline, name: str) -> str:
+        return next(e.says for e in compare_to(base, run) if e.name == name)
+
+    late = BASE.columns["loss"].copy()
+    late[STEPS // 2 :] = np.nan
+    unknown = made(rows=np.full(STEPS, np.nan))
+    none = "no finite values among the compared steps of"
+    assert says(BASE, made(loss=late), "loss") == f"{none} the run"
+    assert says(made(loss=late), BASE, "loss") == f"{none} the baseline"
+    assert says(unknown, unknown, "rows per step") == f"{none} the baseline and the run"
+    unsaved = replace(BASE, checkpoints=float("nan"))
+    assert says(BASE, unsaved, "checkpoints") == "no saves of the run"
+    few = part(BASE, range(3))
+    assert says(BASE, few, "loss") == "3 steps in common, 20 are needed"
+    flat = made(loss=np.zeros(STEPS))
+    assert says(flat, BASE, "loss noise") == "0 or less in the baseline"
 
 
 def test_what_was_not_recorded_is_no_reason() -> None:

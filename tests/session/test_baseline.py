@@ -29,6 +29,8 @@ CHECKS = [
     "steps",
     "settings",
     "tokenizer",
+    "rows per step",
+    "tokens per step",
     "loss",
     "finite losses",
     "loss noise",

@@ -38,9 +38,10 @@ def large():
 def test_frees_weights_gradients_and_state():
     model = large()
     optimizer = trained(model)
+    release = ftlab.release  # imports what it needs
     gc.collect()
     before = bytes_in_use()
-    found = ftlab.release(model).released
+    found = release(model).released
     assert found.freed == found.bytes
     assert found.held == ()
     assert before - bytes_in_use() > 0.98 * found.bytes
@@ -70,6 +71,57 @@ def test_cannot_be_used_any_more():
     for each in (model, inner, inner.lm_head):
         with pytest.raises(ReleasedError, match="build or load it again"):
             each(**next(batches(1)))
+
+
+def test_is_not_saved_or_watched(tmp_path):
+    model = tiny_llama()
+    part = model.model.layers[0]
+    ftlab.release(part)
+    for use in (ftlab.watch, lambda each: ftlab.safe_save(each, tmp_path / "safe")):
+        for each in (part, model):
+            with pytest.raises(ReleasedError, match="build or load it again"):
+                use(each)
+    assert not (tmp_path / "safe").exists()
+
+
+def test_a_weight_that_another_model_has_stays_whole(named):
+    model, other = tiny_llama(), tiny_llama()
+    other.lm_head.weight = model.lm_head.weight
+    named["other"], optimizer = other, trained(other)
+    values = other.lm_head.weight.detach().clone()
+    found = ftlab.release(model).released
+    assert torch.equal(other.lm_head.weight, values)
+    assert {each.name for each in found.held} == {"lm_head.weight"}
+    assert found.freed == found.bytes - found.held[0].bytes
+    assert other.lm_head.weight.grad.abs().sum()
+    assert len(optimizer.param_groups[0]["params"]) == len(list(other.parameters()))
+    assert optimizer.state[other.lm_head.weight]
+    assert model.lm_head.weight.shape == (0,)
+    assert trained(other)
+
+
+def test_parameters_in_a_list_stay_whole(named):
+    model = tiny_llama()
+    optimizer = trained(model)
+    named["all"] = list(model.parameters())
+    shapes = [each.shape for each in named["all"]]
+    found = ftlab.release(model).released
+    assert [each.shape for each in named["all"]] == shapes
+    assert {each.path.rpartition("[")[0] for each in found.held} == {
+        f"{__name__}.HELD['all']"
+    }
+    assert not optimizer.state
+    assert named["all"][0].grad is None
+
+
+def test_groups_and_a_modules_own_lists_hold_nothing(named):
+    model = torch.nn.LSTM(8, 8)  # it lists its weights beside
+    named["groups"] = [{"params": list(model.parameters())}]
+    optimizer = torch.optim.AdamW(named["groups"])
+    model(torch.ones(2, 8))[0].sum().backward()
+    optimizer.step()
+    found = ftlab.release(model).released
+    assert found.freed == found.bytes
 
 
 def test_hooks_go_and_what_they_hold():

@@ -20,7 +20,7 @@ from ftlab.records.errors import (
     CheckpointError,
     FtlabWarning,
 )
-from tests.models import tiny_lora
+from tests.models import batches, tiny_lora
 from tests.session.checkpoints import EXACT, MODELS, Loop, loop, state_of, trainer
 
 KILLS, FEW = 50, 5
@@ -297,6 +297,76 @@ def test_a_second_folder_that_fails_is_a_warning(tmp_path: Path) -> None:
     assert found.path.is_dir()
 
 
+@pytest.mark.parametrize("watched", [False, True])
+def test_gradients_that_wait_for_a_step_are_named(
+    watched: bool, tmp_path: Path
+) -> None:
+    from transformers import TrainerCallback
+
+    lacks: dict[str, bool] = {}
+
+    class Saves(TrainerCallback):
+        def on_substep_end(self, *_: Any, **__: Any) -> None:
+            self.save("within")
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            self.save("after")
+
+        def save(self, when: str) -> None:
+            found = ftlab.safe_save(made, tmp_path / when)
+            assert found is not None
+            lacks[when] = "gradients" in found.lacks
+
+    made = trainer(tmp_path, max_steps=2)
+    made.add_callback(Saves())
+    if watched:
+        with ftlab.watch(made, run_dir=tmp_path / "run"):
+            made.train()
+    else:
+        made.train()
+    assert lacks == {"within": True, "after": False}
+    says = ftlab.safe_load(tmp_path / "within")["gradients"].says
+    assert says == "of micro-batches so far, in 12 parameters: save after the step"
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_watch_tells_old_gradients_from_those_that_wait(
+    last: bool, tmp_path: Path
+) -> None:
+    made, lacks = loop("lora", tmp_path), list[bool]()
+    with ftlab.watch(made.model, made.optimizer, run_dir=tmp_path / "run"):
+        for at, batch in enumerate(batches(4)):
+            if at % 2 == 0 and not last:
+                made.optimizer.zero_grad()
+            made.model(**batch).loss.backward()
+            if at % 2:
+                made.optimizer.step()
+            if at % 2 and last:
+                made.optimizer.zero_grad()
+            found = ftlab.safe_save(made.model, tmp_path / "safe")
+            assert found is not None
+            lacks.append("gradients" in found.lacks)
+    assert lacks == [True, False, True, False]
+
+
+def test_accelerate_tells_that_gradients_wait(tmp_path: Path) -> None:
+    from accelerate import Accelerator
+
+    made, lacks = loop("lora", tmp_path), list[bool]()
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model, optimizer = accelerator.prepare(made.model, made.optimizer)
+    for batch in batches(4):
+        with accelerator.accumulate(model):
+            accelerator.backward(model(**batch).loss)
+            optimizer.step()
+        found = ftlab.safe_save(made.model, tmp_path / "safe", optimizer=optimizer)
+        assert found is not None
+        lacks.append("gradients" in found.lacks)
+        if accelerator.sync_gradients:
+            optimizer.zero_grad()
+    assert lacks == [True, False, True, False]
+
+
 def test_a_trainer_goes_on_exactly(tmp_path: Path) -> None:
     from transformers import TrainerCallback
 
@@ -343,6 +413,46 @@ def test_lists_what_a_trainers_checkpoint_lacks(tmp_path: Path) -> None:
     )
     with pytest.raises(CheckpointError, match=r"was not written by ftlab\.safe_save"):
         found.restore(made)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint that a Trainer has written by itself."""
+    folder = tmp_path_factory.mktemp("published")
+    trainer(folder, save_strategy="steps", save_steps=4).train()
+    return folder / "out" / "checkpoint-4"
+
+
+TRAINERS = (
+    *("adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"),
+    *("trainer_state.json", "adapter_config.json", "training_args.bin"),
+)
+
+
+@pytest.mark.parametrize("size", ["half", "nothing"])
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_damaged_file_of_a_trainer_is_named(
+    name: str, size: str, published: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(published, tmp_path / "checkpoint-4")
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[: len(data) // 2 if size == "half" else 0])
+    with pytest.raises(CheckpointError, match=rf"{name}' is damaged: .* Go on from"):
+        ftlab.safe_load(folder)
+
+
+def test_a_flipped_bit_in_a_torch_file_is_seen(published: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(published, tmp_path / "checkpoint-4")
+    torch.save(torch.arange(4096), folder / "optimizer.pt")
+    damage(folder / "optimizer.pt", "flipped")
+    with pytest.raises(CheckpointError, match=r"optimizer\.pt"):
+        ftlab.safe_load(folder)
+    torch.save({}, folder / "optimizer.pt", _use_new_zipfile_serialization=False)
+    found = ftlab.safe_load(folder)
+    assert "optimizer" not in found.lacks
+    (folder / "trainer_state.json").unlink()
+    position = ftlab.safe_load(folder)["position"]
+    assert position.says == "no trainer_state.json tells the step"
 
 
 def test_lists_what_ours_lacks(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import ctypes
 import gc
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
@@ -54,26 +54,34 @@ class _Kept:
 def released(model: torch.nn.Module) -> Released:
     """Let go of a model's memory; it cannot be used any more."""
     before = bytes_in_use()
-    kept = _Kept()
-    kind = type(model).__qualname__
+    kept, kind = _Kept(), type(model).__qualname__
+    modules = list(model.modules())
     tensors = dict([*model.named_parameters(), *model.named_buffers()])
+    own, mine = set(map(id, tensors.values())), set(map(id, modules))
+    hooks = sum(map(clear_hooks, modules))
+    shown = [*_notebook(own | mine), *_traceback()]
+    gc.collect()
+    others = (each for each in _known(torch.nn.Module) if id(each) not in mine)
+    shared = {id(t) for m in others for slots in _slots(m) for t in slots.values()}
+    theirs = (shared & own) | _reached(modules, own)
+    alone = {name: each for name, each in tensors.items() if id(each) not in shared}
     for name, tensor in tensors.items():
         kept.add(name, tensor)
-        if tensor.is_leaf:
+        if name in alone and tensor.is_leaf:
             kept.add(f"{name}.grad", tensor.grad)
-    done = list(_optimizers(tensors, kept))
-    hooks = sum(map(clear_hooks, (*model.modules(), *tensors.values())))
-    done += [f"hooks: {hooks}"] if hooks else []
-    for module in model.modules():
+    done = list(_optimizers(alone, kept))
+    hooks += sum(map(clear_hooks, alone.values()))
+    done += [f"hooks: {hooks}", *shown] if hooks else shown
+    for module in modules:
         vars(module)["forward"] = partial(_gone, kind)
         if type(module).__module__.startswith("bitsandbytes."):
             vars(module).update(quant_state=None, state=None)
-    for tensor in tensors.values():
+        _take_out(module, theirs)
+    for tensor in alone.values():
         tensor.grad = None
-        _empty(tensor)
-    own = {id(each) for each in (*model.modules(), *tensors.values())}
-    done += [*_notebook(own), *_traceback()]
-    del tensors, tensor
+        if id(tensor) not in theirs:
+            _empty(tensor)
+    del tensors, tensor, alone
     _collect()
     held = tuple(sorted(_held(kept), key=lambda each: (-each.bytes, each.path)))
     left = sum(size for _, size in kept.alive().values())
@@ -91,6 +99,36 @@ def _gone(kind: str, *_args: Any, **_kwargs: Any) -> NoReturn:
     raise ReleasedError(msg)
 
 
+def refuse_released(model: torch.nn.Module) -> None:
+    """Raise a ReleasedError where a model, or a part of it, was released."""
+    for forward in (vars(module).get("forward") for module in model.modules()):
+        if isinstance(forward, partial) and forward.func is _gone:
+            forward()
+
+
+def _known(kind: type) -> list[Any]:
+    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+
+
+def _reached(modules: Iterable[torch.nn.Module], own: set[int]) -> set[int]:
+    """Return which tensors are reached past model and optimizers; all, if unknown."""
+    optimizers = _known(torch.optim.Optimizer)
+    groups = [g for each in optimizers for g in getattr(each, "param_groups", [])]
+    walk = Walk(passed=(*modules, *optimizers, *groups))
+    return own.intersection(map(id, walk.objects)) if walk.is_whole else own
+
+
+def _slots(module: torch.nn.Module) -> list[dict[str, Any]]:
+    return [vars(module).get(name) or {} for name in ("_parameters", "_buffers")]
+
+
+def _take_out(module: torch.nn.Module, held: set[int]) -> None:
+    """Put empty tensors in the place of those that others hold."""
+    for slots in _slots(module):
+        for name in [name for name, each in slots.items() if id(each) in held]:
+            slots[name] = torch.nn.Parameter(slots[name].data.new_empty(0), False)
+
+
 def _empty(tensor: Any) -> None:
     """Give a tensor an empty storage, and a weight of few bits no scales."""
     with torch.no_grad():
@@ -103,9 +141,7 @@ def _empty(tensor: Any) -> None:
 def _optimizers(tensors: Mapping[str, Any], kept: _Kept) -> Iterator[str]:
     """Take a model's parameters out of all optimizers."""
     names = {id(each): name for name, each in tensors.items()}
-    for each in gc.get_objects():
-        if not issubclass(type(each), torch.optim.Optimizer):
-            continue
+    for each in _known(torch.optim.Optimizer):
         groups = getattr(each, "param_groups", [])
         mine = [p for group in groups for p in group["params"] if id(p) in names]
         for parameter in mine:

@@ -10,6 +10,7 @@ import site
 import sys
 import sysconfig
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ class Walk:
     ----------
     most
         Objects after which it goes no further.
+    passed
+        Objects that are not entered, and are no way to anything.
 
     Attributes
     ----------
@@ -54,10 +57,10 @@ class Walk:
         Whether it has come to its end: two that were cut off are not alike.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, passed: Iterable[Any] = ()) -> None:
         self.objects: list[Any] = []
         self.parents: list[int] = []
-        self._seen: set[int] = set()
+        self._seen: set[int] = set(map(id, passed))
         # What this walk itself holds must not be a way to anything.
         self._seen.update(map(id, (self.objects, self.parents, self._seen, self)))
         self._modules = {id(vars(each)) for each in loaded_modules()}

@@ -26,7 +26,7 @@ from ftlab.replay.snapshots.folder import write_tensors
 
 MANIFEST, STATE, VERSION = "checkpoint.json", "state.safetensors", 1
 _HEAD = b'{"sha256": "%s",\n'
-_NAME, _PART = re.compile(r"checkpoint-\d+(-\d+)?$"), re.compile(r"\..*\.(\d+)\.part$")
+NAME, _PART = re.compile(r"checkpoint-\d+(-\d+)?$"), re.compile(r"\..*\.(\d+)\.part$")
 
 
 def sealed(values: Mapping[str, Any]) -> bytes:
@@ -151,7 +151,7 @@ def checkpoints_in(*roots: Path) -> list[Path]:
         for at, root in enumerate(roots)
         for path in (root.iterdir() if is_folder(root) else ())
         for file in (path / MANIFEST, path / STATE)
-        if _NAME.match(path.name) and file.exists()
+        if NAME.match(path.name) and file.exists()
     ]
     return list(dict.fromkeys(path for _, _, path in sorted(found)))
 

@@ -42,6 +42,9 @@ def lacking(folder: Path, manifest: Mapping[str, Any] | None) -> tuple[Outcome, 
         found.append(_part("scaler", "its scale is kept", ""))
     elif manifest is None:
         found.append(_unknown("scaler", "no scaler.pt, which only fp16 needs"))
+    if pending := told.get("gradients"):
+        lacks = f"of micro-batches so far, in {pending} parameters: save after the step"
+        found.append(_part("gradients", "", lacks))
     found += _position(folder, told)
     workers, name = told.get("workers"), "workers' draws"
     if workers is None:
@@ -71,7 +74,9 @@ def _position(folder: Path, told: Mapping[str, Any]) -> Iterator[Outcome]:
     except (OSError, ValueError, LookupError, TypeError):
         extra = told.get("extra", {}).get("of", {})
         there = ", ".join(f"{name}={value}" for name, value in extra.items())
-        yield _part("position", there, "pass extra={'epoch': 2, 'batch': 40}")
+        lacks = f"no {TRAINER_STATE} tells the step"
+        lacks = "pass extra={'epoch': 2, 'batch': 40}" if told else lacks
+        yield _part("position", there, lacks)
         return
     yield _part("position", f"step {step}", "")
     if logged < step:

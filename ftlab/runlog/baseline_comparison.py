@@ -30,7 +30,7 @@ NO_WORSE, SAME = "no worse than the baseline", "as in the baseline"
 MIN_STEPS = 20
 ALLOWED = {
     "rows per step": 1.0,
-    "tokens per step": 1.5,
+    "tokens per step": 3.0,
     "loss": 1.03,
     "finite losses": 1.0,
     "loss noise": 2.0,
@@ -50,6 +50,8 @@ up to seven other processes. Loss of the second half within 0.5 %, its noise 0.7
 1.34, gradients of a layer 0.86 to 1.16, memory within 0.3 %, its growth within 0.3 %;
 median seconds 0.75 to 1.33, the slowest twentieth 0.70 to 1.43, and with the wait for a
 processor in them the median 0.26 to 3.9. One seed gave the same losses.
+Tokens: medians of 20 batches of one row each, whose lengths are lognormal with a
+deviation of 1, are further apart in one of 180 pairs.
 """
 
 

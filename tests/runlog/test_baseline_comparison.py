@@ -154,11 +154,11 @@ def test_other_rows_and_tokens_make_it_another_run() -> None:
     rows, tokens = np.full(STEPS, 4.0), np.full(STEPS, 512.0)
     base = made(rows=rows, tokens=tokens)
     kept = {n: v for n, v in base.columns.items() if n not in ("rows", "tokens")}
-    assert states(base, made(rows=rows * 2, tokens=tokens / 2)) == {
+    assert states(base, made(rows=rows * 2, tokens=tokens / 4)) == {
         "rows per step": "different",
         "tokens per step": "different",
     }
-    assert states(base, made(rows=rows, tokens=tokens * 1.2)) == {}
+    assert states(base, made(rows=rows, tokens=tokens * 2)) == {}
     older = states(
         replace(base, columns=kept), base
     )  # a file of an earlier version has neither

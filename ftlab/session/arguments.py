@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.laboratory.memory.release import refuse_released
+from ftlab.laboratory.memory.gone import refuse_released
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.rules.words import an, listed
 

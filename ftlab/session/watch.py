@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from ftlab.laboratory.memory.release import refuse_released
+from ftlab.laboratory.memory.gone import refuse_released
 from ftlab.probes.adapter.intruder_counts import IntruderCounts
 from ftlab.probes.behaviour.answers import Answers, Prompt
 from ftlab.probes.budget import Budget

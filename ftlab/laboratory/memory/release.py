@@ -7,17 +7,17 @@ import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
+from ftlab.laboratory.memory.gone import gone
 from ftlab.laboratory.memory.meter import parts_of, storage_of
 from ftlab.probes.holding.climb import climbed, tensor_at, unreached
 from ftlab.probes.holding.edges import kind_of
 from ftlab.probes.holding.heap import bytes_in_use
 from ftlab.probes.holding.labels import OUTPUTS, SHOWN, Labels
 from ftlab.probes.holding.walk import Walk
-from ftlab.records.errors import ReleasedError
 from ftlab.records.holding import path_text
 from ftlab.records.release import Released, StillHeld
 from ftlab.replay.torch_private import clear_hooks
@@ -73,7 +73,7 @@ def released(model: torch.nn.Module) -> Released:
     hooks += sum(map(clear_hooks, alone.values()))
     done += [f"hooks: {hooks}", *shown] if hooks else shown
     for module in modules:
-        vars(module)["forward"] = partial(_gone, kind)
+        vars(module)["forward"] = partial(gone, kind)
         if type(module).__module__.startswith("bitsandbytes."):
             vars(module).update(quant_state=None, state=None)
         _take_out(module, theirs)
@@ -88,22 +88,6 @@ def released(model: torch.nn.Module) -> Released:
     return Released(
         kind, kept.bytes, kept.bytes - left, before, bytes_in_use(), tuple(done), held
     )
-
-
-def _gone(kind: str, *_args: Any, **_kwargs: Any) -> NoReturn:
-    """Stand in for the forward of a module that was released."""
-    msg = (
-        f"this {kind} was released by ftlab.release, and has no weights any more; "
-        "build or load it again."
-    )
-    raise ReleasedError(msg)
-
-
-def refuse_released(model: torch.nn.Module) -> None:
-    """Raise a ReleasedError where a model, or a part of it, was released."""
-    for forward in (vars(module).get("forward") for module in model.modules()):
-        if isinstance(forward, partial) and forward.func is _gone:
-            forward()
 
 
 def _known(kind: type) -> list[Any]:

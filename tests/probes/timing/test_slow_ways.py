@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,8 @@ def slow_collator(rows: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor
 def slow_metric(logits: torch.Tensor) -> int:
     """Count in Python what torch would count at once."""
     hits = 0
-    for _ in range(40):
-        for row in logits.flatten(0, -2).tolist():
-            hits += sum(1 for score in row if score > 0)
+    for _ in range(60):
+        hits += sum(map((0.0).__lt__, chain(*logits.flatten(0, -2).tolist())))
     return hits
 
 

@@ -239,7 +239,8 @@ def after_fetches(call: Callable[[Any], object]) -> None:
     Called from a ``worker_init_fn``, and never taken back: it ends with the process.
     An error ends the showing, not the process.
     """
-    create: Any = _DatasetKind.create_fetcher
+    kind: Any = _DatasetKind
+    create = kind.create_fetcher
 
     def created(*args: Any) -> Any:
         fetcher = create(*args)
@@ -247,16 +248,16 @@ def after_fetches(call: Callable[[Any], object]) -> None:
 
         def fetched(index: Any) -> Any:
             batch = fetch(index)
-            try:
+            fetcher.fetch = fetch
+            with contextlib.suppress(Exception):  # nothing of ours may end a worker
                 call(batch)
-            except Exception:  # noqa: BLE001  nothing of ours may end a worker
-                fetcher.fetch = fetch
+                fetcher.fetch = fetched
             return batch
 
         fetcher.fetch = fetched
         return fetcher
 
-    _DatasetKind.create_fetcher = staticmethod(created)  # type: ignore[method-assign]
+    kind.create_fetcher = staticmethod(created)
 
 
 @contextlib.contextmanager

@@ -72,6 +72,8 @@ def climbed(tensor: torch.Tensor) -> tuple[Path, tuple[Any, ...]]:
         if not found:
             break
         frontier = found[:WIDE]
+        for each in (found, owners, wanted):
+            each.clear()  # else they are among the next owners
     return _without_module(_way(frontier[0], below), cycle=cycle)
 
 

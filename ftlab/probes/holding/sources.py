@@ -94,20 +94,19 @@ def _lines(
 
 
 def _met(
-    asked: _Asked,
-    node: ast.AST,
-    name: str,
-    scopes: frozenset[str],
-    around: tuple[ast.AST, ...] = (),
+    asked: _Asked, tree: ast.AST, name: str, scopes: frozenset[str]
 ) -> Iterator[int]:
     """Yield the lines of what is asked for, where ``name`` is the one that is meant."""
-    again = any(isinstance(each, ast.For | ast.While) for each in around)
-    if isinstance(node, ast.expr | ast.stmt) and asked(node, name, again):
-        target = next(e for e in ast.walk(node) if _is_called(e, name))
-        if _is_meant(target, around, scopes):
-            yield node.lineno
-    for child in ast.iter_child_nodes(node):
-        yield from _met(asked, child, name, scopes, (*around, node))
+    left: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [(tree, ())]
+    while left:
+        node, around = left.pop()
+        repeated = any(isinstance(each, ast.For | ast.While) for each in around)
+        if isinstance(node, ast.expr | ast.stmt) and asked(node, name, repeated):
+            target = next(e for e in ast.walk(node) if _is_called(e, name))
+            if _is_meant(target, around, scopes):
+                yield node.lineno
+        inner = (*around, node) if isinstance(node, _BLOCKS) else around
+        left += [(child, inner) for child in ast.iter_child_nodes(node)]
 
 
 def _is_meant(
@@ -123,6 +122,7 @@ def _is_meant(
 
 
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_BLOCKS = ast.ClassDef | _FUNCTIONS | ast.For | ast.While
 
 
 def _growing(node: ast.AST, name: str, _repeated: bool) -> bool:

@@ -32,7 +32,8 @@ on it follows what memory has done since: grown by a quarter of that, or not.
 
 ## Known problems
 A cache that is being filled grows too until it is full. What C++ alone holds (a CUDA
-graph's pool) has no Python object to be named. A process of a loader is looked into
+graph's pool) has no Python object to be named. Python's own numbers, and what lies in a
+list of over 20,000 elements, are not counted. A process of a loader is looked into
 where glibc counts what is allocated, from its twelfth batch on.
 
 ## References
@@ -164,18 +165,18 @@ def _things(growth: Growth) -> str:
 def _words(growth: Growth) -> tuple[str, str]:
     """Say why it is kept, and what to do."""
     names = names_on(growth.path)
-    if growth.emptied and growth.kind in ("closure", "collection", "variable"):
-        at, line = growth.emptied[0]
-        return (
-            f"Something is added each time, and taken out at {at}: {line}.",
-            "If that comes in time, all is well; else take out sooner.",
-        )
     if growth.what == "graph":
         fix = _GRAPH_FIX.get(growth.kind, "Keep value.item(), or value.detach().")
         return (
             "What is kept was made with gradients on, so each one keeps the graph of "
             "its step with all activations.",
             fix.format(names[0] if names else "it"),
+        )
+    if growth.emptied and growth.kind in ("closure", "collection", "variable"):
+        at, line = growth.emptied[0]
+        return (
+            f"Something is added each time, and taken out at {at}: {line}.",
+            "If that comes in time, all is well; else take out sooner.",
         )
     return _WORDS[growth.kind]
 

@@ -103,28 +103,6 @@ def test_what_grows_at_some_steps_only_is_named_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_collector")
-def test_a_variable_of_a_generator_that_nothing_names_is_named(tmp_path: Path) -> None:
-    stream = Leak(
-        "stream",
-        "batches().seen",
-        "collection",
-        """
-        def batches():
-            seen = []
-            while True:
-                seen.append(torch.zeros(20_000))
-                yield seen[-1]
-        advance = batches().__next__
-        """,
-        "next_one = advance()",
-        "",
-    )
-    (finding,) = _findings(tmp_path, stream)
-    assert finding.places[0].name.removeprefix("run_stream.").endswith("seen")
-    assert "seen.append(" in finding.cause
-
-
-@pytest.mark.usefixtures("_collector")
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
 def test_its_healthy_twin_is_not_told(tmp_path: Path, leak: Leak) -> None:
     assert _findings(tmp_path, leak, healthy=True) == []

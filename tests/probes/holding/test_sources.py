@@ -68,3 +68,10 @@ def numbers(lines: tuple[tuple[str, str], ...]) -> list[int]:
 def test_lines_of_another_scope_are_left_out(file, name, scopes, growing, emptying):
     assert numbers(growing_lines(name, {file}, scopes)) == growing
     assert numbers(emptying_lines(name, {file}, scopes)) == emptying
+
+
+def test_a_long_chain_of_operators_is_gone_through(file: str) -> None:
+    Path(file).write_text(
+        f"kept = []\ntext = {' + '.join(['1'] * 2500)}\nkept.append(1)"
+    )
+    assert numbers(growing_lines("kept", {file})) == [3]

@@ -11,11 +11,11 @@ from ftlab.probes.holding.survey import survey
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A script with 1,000 rows of 500 tokens; nothing else is the user's."""
-    made = ModuleType("script")
-    made.rows = [{"input_ids": list(range(500))} for _ in range(1000)]  # type: ignore[attr-defined]
-    made.model = torch.nn.Linear(2, 2)  # type: ignore[attr-defined]
+    made: Any = ModuleType("script")
+    made.rows = [{"input_ids": list(range(500))} for _ in range(1000)]
+    made.model = torch.nn.Linear(2, 2)
     monkeypatch.setattr(walk, "own_modules", lambda: [made])
     monkeypatch.setattr(walk, "_running", list)
     return made
@@ -33,7 +33,7 @@ def test_tokens_are_not_met_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) < 5000
 
 
-def test_a_walk_ends_after_so_many_objects(script: ModuleType) -> None:
+def test_a_walk_ends_after_so_many_objects(script: Any) -> None:
     cut = walk.Walk(most=50)
     assert any(each is script.model for each in cut.objects)
     assert len(cut.objects) < 1100  # the rows that one list has brought
@@ -53,11 +53,11 @@ def test_containers_of_very_many_elements_are_not_entered(
 
 @pytest.mark.parametrize("most", [walk.MOST, 1500])
 def test_what_was_cut_off_is_not_compared(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, most: int
+    script: Any, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(search, "MOST", most)
     looks = search.Search(lambda: 0.0)
-    script.kept = []  # type: ignore[attr-defined]
+    script.kept = []
     found = []
     for step in range(30):
         script.kept.append(torch.zeros(10_000))

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ftlab.records.step import LedgerEntry
+from ftlab.runlog.arrow import array_of, values_of
 from ftlab.runlog.decode import column_of, identity_of, ledger_entry, pieces_from
 from ftlab.runlog.disk import LeftOut
 from ftlab.runlog.matrix import Piece
@@ -75,10 +76,10 @@ class FolderArchive:
             # One that was torn before its first batch has no columns.
             if not {"step", *needed} <= set(table.column_names):
                 continue
-            steps = table.column("step").to_numpy()
+            steps = values_of(table.column("step"))
             inside = (steps >= start) & (steps < stop)
             if inside.any():
-                yield path, table if inside.all() else table.filter(pa.array(inside))
+                yield path, table if inside.all() else table.filter(array_of(inside))
 
 
 def _layers(table: pa.Table, names: list[str]) -> tuple[list[np.ndarray], np.ndarray]:

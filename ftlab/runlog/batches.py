@@ -1,11 +1,13 @@
 """Records as Arrow record batches: the columns of every table on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ftlab.records.step import Column, Evaluation, LedgerEntry, StepRecord
+from ftlab.runlog.arrow import array_of, plain_array
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import dumps
 from ftlab.runlog.matrix import Floats
@@ -88,7 +90,7 @@ def steps_batch(records: Sequence[StepRecord], schema: pa.Schema) -> pa.RecordBa
             column = [getattr(record, name) for record in records]
         else:
             column = [record.values.get(name) for record in records]
-        arrays.append(pa.array(column, kind))
+        arrays.append(plain_array(column, kind))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -105,7 +107,7 @@ def rows_batch(parts: Sequence[Rows], schema: pa.Schema) -> pa.RecordBatch:
     ids = np.concatenate([rows.ids for rows in parts])
     columns = [_floats(parts, name) for name in schema.names[2:]]
     return pa.RecordBatch.from_arrays(
-        [pa.array(steps), pa.array(ids), *columns], schema=schema
+        [array_of(steps), array_of(ids), *columns], schema=schema
     )
 
 
@@ -114,12 +116,12 @@ def _floats(parts: Sequence[Rows], name: str) -> pa.Array:
     values = [rows.values.get(name, _blank(rows)) for rows in parts]
     data = np.concatenate(values, dtype=np.float32)
     if all(name in rows.values and name not in rows.known for rows in parts):
-        return pa.array(data)
+        return array_of(data)
     known = [
         rows.known.get(name, np.full(len(rows.ids), name in rows.values))
         for rows in parts
     ]
-    return pa.array(data, mask=~np.concatenate(known))
+    return array_of(data, np.concatenate(known))
 
 
 def _blank(rows: Rows) -> Floats:
@@ -143,14 +145,14 @@ def windows_schema(table: str, span: int, columns: Sequence[Column]) -> pa.Schem
 def window_batch(window: Window, schema: pa.Schema) -> pa.RecordBatch:
     """Return one row per id of a roll-up; ``step`` is where its window begins."""
     size = len(window.ids)
-    arrays = [pa.array(np.full(size, window.start, np.int64)), pa.array(window.ids)]
+    arrays = [array_of(np.full(size, window.start, np.int64)), array_of(window.ids)]
     for field in list(schema)[2:]:
         name, part = field.name.rsplit("_", 1)
         rolled = window.columns.get(name)
         if rolled is None:
             arrays.append(pa.nulls(size, field.type))
         else:
-            arrays.append(pa.array(getattr(rolled, part)))
+            arrays.append(array_of(getattr(rolled, part)))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -170,13 +172,14 @@ EVALUATION_SCHEMA = schema_of(
 
 def ledger_batch(entries: Sequence[LedgerEntry]) -> pa.RecordBatch:
     """Return one row per operation; its detail is JSON."""
-    arrays = [
-        pa.array([entry.step for entry in entries], pa.int64()),
-        pa.array([entry.index for entry in entries], pa.int32()),
-        pa.array([entry.op for entry in entries], pa.string()),
-        pa.array([entry.target for entry in entries], pa.string()),
-        pa.array([dumps(entry.detail) for entry in entries], pa.string()),
-    ]
+    columns: dict[str, list[Any]] = {
+        "step": [entry.step for entry in entries],
+        "index": [entry.index for entry in entries],
+        "op": [entry.op for entry in entries],
+        "target": [entry.target for entry in entries],
+        "detail": [dumps(entry.detail) for entry in entries],
+    }
+    arrays = [plain_array(columns[each.name], each.type) for each in LEDGER_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=LEDGER_SCHEMA)
 
 
@@ -189,7 +192,7 @@ def evaluation_batch(records: Sequence[Evaluation]) -> pa.RecordBatch:
     ]
     columns = zip(*rows, strict=True) if rows else [()] * 4
     arrays = [
-        pa.array(list(column), field.type)
+        plain_array(list(column), field.type)
         for column, field in zip(columns, EVALUATION_SCHEMA, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=EVALUATION_SCHEMA)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ftlab.records.names import NameRecord
 from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry
+from ftlab.runlog.arrow import valid_of, values_of
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import from_json, loads
 from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
@@ -28,11 +29,11 @@ def step_rows(table: pa.Table) -> StepRows:
     for name in table.column_names:
         if name not in ("step", "lr"):
             column = table.column(name)
-            valid = column.is_valid().to_numpy()
-            columns[name] = column.cast(pa.float64()).to_numpy(), valid
+            values = values_of(column).astype(np.float64, copy=False)
+            columns[name] = values, valid_of(column)
     there = "lr" in table.column_names
     lists = table.column("lr").to_pylist() if there else [None] * table.num_rows
-    return StepRows(table.column("step").to_numpy(), columns, rectangle(lists))
+    return StepRows(values_of(table.column("step")), columns, rectangle(lists))
 
 
 def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:
@@ -49,10 +50,10 @@ def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:
 def column_of(table: pa.Table, name: str) -> tuple[NDArray[np.float32], Bools | None]:
     """Return a float32 column, and what of it is known (None: all)."""
     column = table.column(name)
-    values = column.to_numpy().astype(np.float32, copy=False)
+    values = values_of(column).astype(np.float32, copy=False)
     if not column.null_count:
         return values, None
-    return values, column.is_valid().to_numpy()
+    return values, valid_of(column)
 
 
 def rows_from(name: str, table: pa.Table) -> Iterator[Rows]:
@@ -73,7 +74,7 @@ def rows_from(name: str, table: pa.Table) -> Iterator[Rows]:
 
 def identity_of(table: pa.Table) -> tuple[Steps, Ids]:
     """Return the columns ``step`` and ``id``."""
-    return table.column("step").to_numpy(), table.column("id").to_numpy()
+    return values_of(table.column("step")), values_of(table.column("id"))
 
 
 def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
@@ -92,7 +93,7 @@ def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
         for name, parts in columns.items():
             cut = {part: parts[part].slice(first, last - first) for part in ROLLED}
             if not cut["count"].null_count:
-                arrays = {part: column.to_numpy() for part, column in cut.items()}
+                arrays = {part: values_of(column) for part, column in cut.items()}
                 rolled[name] = Rolled.of(**arrays)
         yield Window(int(steps[first]), span, ids[first:last], rolled)
 

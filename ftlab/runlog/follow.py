@@ -17,6 +17,7 @@ from ftlab.records.errors import SchemaError
 from ftlab.records.facts import Facts
 from ftlab.records.plain_files import open_file
 from ftlab.runlog import decode
+from ftlab.runlog.arrow import array_of, values_of
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import event_from_json, from_json, loads
 from ftlab.runlog.disk import LeftOut, name_damage
@@ -73,7 +74,7 @@ class Follower:
             self._read_lines()
             for _, table in steps:
                 if "step" in table.column_names:
-                    last = table.column("step").to_numpy().max(initial=self._last)
+                    last = values_of(table.column("step")).max(initial=self._last)
                     self._last = int(last)
             self._read_tables()
             for path, table in steps:
@@ -174,7 +175,7 @@ def _first_facts(file: Path) -> Facts:
 
 def _latest(table: pa.Table) -> pa.Table:
     """Return the rows of the last steps: no run keeps more of its ledger."""
-    steps = table.column("step").to_numpy()
+    steps = values_of(table.column("step"))
     if not len(steps) or steps[0] > steps[-1] - LEDGER_STEPS:
         return table
-    return table.filter(pa.array(steps > steps[-1] - LEDGER_STEPS))
+    return table.filter(array_of(steps > steps[-1] - LEDGER_STEPS))

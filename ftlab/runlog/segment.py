@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ftlab.runlog.arrow import values_of
 from ftlab.runlog.disk import replace, write_all
 from ftlab.runlog.tail import read_segment
 
@@ -116,7 +117,7 @@ def segment_numbers(folder: Path, name: str) -> list[int]:
 
 def write_file(path: Path, table: pa.Table, notes: Sequence[str] = ()) -> None:
     """Write an Arrow IPC file that says which steps it has, and put it in place."""
-    steps = table.column("step").to_numpy()
+    steps = values_of(table.column("step"))
     metadata = dict(table.schema.metadata) | {
         "ftlab.first_step": str(steps.min() if len(steps) else -1),
         "ftlab.last_step": str(steps.max() if len(steps) else -1),

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
+from ftlab.runlog.arrow import array_of, values_of
 from ftlab.runlog.segment import write_file
 from ftlab.runlog.tail import read_file
 
@@ -51,12 +51,12 @@ class Thinning:
 def thin(path: Path, protected: set[int]) -> int:
     """Keep only rows around protected steps; return the bytes that are left."""
     table = read_file(path)
-    steps = table.column("step").to_numpy()
+    steps = values_of(table.column("step"))
     keep = np.zeros(len(steps), bool)
     for step in protected:
         keep |= np.abs(steps - step) <= MARGIN
     if not keep.any():
         path.unlink()
         return 0
-    write_file(path, table.filter(pa.array(keep)), (THINNED,))
+    write_file(path, table.filter(array_of(keep)), (THINNED,))
     return path.stat().st_size

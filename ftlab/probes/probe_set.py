@@ -64,7 +64,11 @@ class ProbeSet:
         self._tensors: Tensors | None = None
         self._handles: dict[str, HandleStack] = {}
         self._by_moment = {
-            moment: [p for p in self._probes.values() if _overrides(p, moment)]
+            moment: [
+                _Called(probe, moment, counted=probe.name in self._counted)
+                for probe in probes
+                if _overrides(probe, moment)
+            ]
             for moment in _MOMENTS
         }
 
@@ -92,44 +96,41 @@ class ProbeSet:
     ) -> dict[Source, list[Reading]]:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
-        probes, known = self._by_moment[moment], step.readings
-        if not probes:
+        called, known = self._by_moment[moment], step.readings
+        if not called:
             return found
         number, event, seen = step.step, moment in _EVENTS, look()
         self._wake(seen)
-        for probe in probes:
-            if probe.rests and not event:
+        for each in called:
+            if each.probe.rests and not event:
                 continue
-            if probe.schedule is not every_step and not self._is_due(
-                probe, number, event
-            ):
+            if each.schedule is not None and not self._is_due(each, number, event):
                 continue
-            name = probe.name
-            began = time.perf_counter() if name in self._counted else 0.0
+            began = time.perf_counter() if each.counted else 0.0
             try:
-                readings = list(getattr(probe, moment)(seen, *args))
-                if readings or (name, moment) in known:
-                    found[name, moment] = readings
+                readings = list(each.method(seen, *args))
+                if readings or each.source in known:
+                    found[each.source] = readings
             except Exception as error:  # noqa: BLE001  see above
-                self._drop(name, f"in {moment} of step {number}", error)
+                self._drop(each.name, f"in {moment} of step {number}", error)
             if began:
-                self._count(name, number, began)
+                self._count(each.name, number, began)
         return found
 
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
         """Collect what probes know on the host when a step is over."""
         seen = look()
-        for probe in self._by_moment["on_close"]:
-            if probe.rests:
+        for each in self._by_moment["on_close"]:
+            if each.probe.rests:
                 continue
-            began = time.perf_counter() if probe.name in self._counted else 0.0
+            began = time.perf_counter() if each.counted else 0.0
             try:
-                if probe.schedule(step.step):
-                    step.values.update(probe.on_close(seen))
+                if each.schedule is None or each.schedule(step.step):
+                    step.values.update(each.method(seen))
             except Exception as error:  # noqa: BLE001  see above
-                self._drop(probe.name, f"in on_close of step {step.step}", error)
+                self._drop(each.name, f"in on_close of step {step.step}", error)
             if began:
-                self._count(probe.name, step.step, began)
+                self._count(each.name, step.step, began)
         step.values.update(self.budget.end(step.step))
 
     def _wake(self, seen: Moment) -> None:
@@ -142,11 +143,11 @@ class ProbeSet:
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""
         found: list[Event] = []
-        for probe in tuple(self._by_moment["on_unfinished"]):
+        for each in tuple(self._by_moment["on_unfinished"]):
             try:
-                found += probe.on_unfinished(step)
+                found += each.method(step)
             except Exception as error:  # noqa: BLE001  see above
-                self._drop(probe.name, f"in on_unfinished of step {step}", error)
+                self._drop(each.name, f"in on_unfinished of step {step}", error)
         return found
 
     def finish(
@@ -166,25 +167,37 @@ class ProbeSet:
     def _count(self, name: str, step: int, began: float) -> None:
         self.budget.spent(name, step, time.perf_counter() - began)
 
-    def _is_due(self, probe: Probe, step: int, planned: bool) -> bool:
-        schedule = probe.schedule
+    def _is_due(self, called: "_Called", step: int, planned: bool) -> bool:
+        schedule: Any = called.schedule
         if planned and isinstance(schedule, Turn):
             return schedule.planned(step)
         try:
-            return schedule(step)
+            return bool(schedule(step))
         except Exception as error:  # noqa: BLE001  see above
-            self._drop(probe.name, f"in its schedule at step {step}", error)
+            self._drop(called.name, f"in its schedule at step {step}", error)
             return False
 
     def _drop(self, name: str, where: str, error: Exception) -> None:
         if self._probes.pop(name, None) is None:
             return
-        for moment, probes in self._by_moment.items():
-            self._by_moment[moment] = [p for p in probes if p.name != name]
+        for moment, called in self._by_moment.items():
+            self._by_moment[moment] = [each for each in called if each.name != name]
         stack = self._handles.pop(name, None)
         if stack is not None:
             stack.remove()
         _warn(f"Probe {name!r} failed {where} and was detached", error)
+
+
+class _Called:
+    """A probe at one moment, with all at hand that a step asks of it."""
+
+    __slots__ = ("counted", "method", "name", "probe", "schedule", "source")
+
+    def __init__(self, probe: Probe, moment: str, *, counted: bool) -> None:
+        self.probe, self.name, self.counted = probe, probe.name, counted
+        self.method = getattr(probe, moment)
+        self.schedule = None if probe.schedule is every_step else probe.schedule
+        self.source: Source = (probe.name, moment)
 
 
 def _overrides(probe: Probe, moment: str) -> bool:

@@ -6,12 +6,12 @@ functions and classes are not entered: 17,000 objects are met where 600,000 are 
 
 import functools
 import gc
+import os
 import site
 import sys
 import sysconfig
 import types
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from ftlab.probes.holding.edges import (
@@ -184,13 +184,12 @@ def is_library(module: str | None) -> bool:
     file = getattr(found, "__file__", None)
     if found is not None and file is None:
         return True  # built in, or a namespace
-    return file is not None and any(
-        Path(file).is_relative_to(each) for each in _library_folders()
-    )
+    return file is not None and file.startswith(_library_folders())
 
 
 @functools.cache
 def _library_folders() -> tuple[str, ...]:
     kinds = ("stdlib", "platstdlib", "purelib", "platlib")
     paths = map(sysconfig.get_paths().__getitem__, kinds)
-    return (*paths, *site.getsitepackages(), site.getusersitepackages())
+    found = (*paths, *site.getsitepackages(), site.getusersitepackages())
+    return tuple(f"{each}{os.sep}" for each in found)

@@ -160,18 +160,41 @@ def _key(phase: str, innermost: types.FrameType) -> Key | None:
     for _ in range(DEEP):
         if frame is None:
             break
-        name = frame.f_globals.get("__name__", "")
-        top = name.partition(".")[0]
-        if frame.f_code.co_qualname == _OWN_WORK:
+        code = frame.f_code
+        _, kind = _libraries.get(id(code)) or _look_up(frame)
+        if kind == _OWN_WORK:
             return None
-        if not is_library(name):
-            code = frame.f_code
+        if kind == _USERS:
             line = frame.f_lineno or 0  # between two lines there is none
             return phase, code.co_filename, line, code.co_name, library
-        if not library and top not in sys.stdlib_module_names:
-            library = f"{_package(name)} {frame.f_code.co_qualname}"
+        library = library or kind
         frame = frame.f_back
     return None
+
+
+_USERS = "user's code"
+
+_Known = tuple[types.CodeType, str]
+
+_libraries: dict[int, _Known] = {}
+"""Each function of a library, by ``id``, and its name; ``""`` for Python's own.
+
+Some 20 are asked for at each look, so they must be at hand; code hashes slowly.
+"""
+
+
+def _look_up(frame: types.FrameType) -> _Known:
+    code = frame.f_code
+    name = frame.f_globals.get("__name__", "")
+    if not is_library(name):
+        return code, _USERS
+    if code.co_qualname == _OWN_WORK:
+        kind = _OWN_WORK
+    elif name.partition(".")[0] in sys.stdlib_module_names:
+        kind = ""
+    else:
+        kind = f"{_package(name)} {code.co_qualname}"
+    return _libraries.setdefault(id(code), (code, kind))
 
 
 def _package(name: str) -> str:

@@ -82,8 +82,9 @@ def _part(
     if buffer is None or not size:
         return np.ones(size, dtype)
     if dtype is np.bool_:
-        bits = np.frombuffer(buffer, np.uint8)
-        return np.unpackbits(bits, count=start + size, bitorder="little")[start:] == 1
+        packed = np.frombuffer(buffer, np.uint8)
+        bits = np.unpackbits(packed, count=start + size, bitorder="little")
+        return bits[start:].astype(np.bool_)
     return np.frombuffer(buffer, dtype, start + size)[start:]
 
 

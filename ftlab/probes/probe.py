@@ -9,7 +9,7 @@ NumPy values, so no probe ever waits for the device. A probe that raises is deta
 with one warning.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -130,6 +130,12 @@ class Probe:
 
     def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
         """See the keyword inputs of a training forward; called once per micro-batch."""
+        return ()
+
+    def on_further_forward(
+        self, moment: Moment, inputs: Mapping[str, Any]
+    ) -> Iterable[Reading]:
+        """See a forward with a graph that follows one without a backward between."""
         return ()
 
     def on_evaluation(self, moment: Moment) -> Iterable[Reading]:

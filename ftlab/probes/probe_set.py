@@ -18,6 +18,7 @@ from ftlab.records.event import Event
 from ftlab.records.handle import HandleStack
 
 _EVENTS = (
+    "on_further_forward",
     "on_evaluation",
     "on_merge",
     "on_adapters",

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 import torch
@@ -17,6 +17,9 @@ from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.holding import Growth
 from ftlab.records.step import Column
+
+SETTLED = 2
+"""Forwards after which a loop without updates has all that stays."""
 
 DENSE, SPARSE = 32, 16
 """Steps at first that are all read, and the distance of those that follow."""
@@ -35,6 +38,9 @@ class Leaks(Probe):
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.schedule = self._is_due
         self._search = Search(clock)
+        self._between = Search(clock, share=0.0, settled=SETTLED)
+        self._forwards = 0
+        self._found: list[Event] = []
         self._step = -1
         self._first: int | None = None
         self._now: dict[str, float] = {}
@@ -52,14 +58,35 @@ class Leaks(Probe):
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Read what is in use, and look around where it grows."""
+        if self._forwards:
+            self._forwards = 0
+            self._between.begin_again()
         if moment.step == self._step:  # a further micro-batch
             return
         step = self._step = moment.step
-        self._now = {"idle_bytes": bytes_in_use()}
-        sizes = (e.numel() for e in inputs.values() if isinstance(e, torch.Tensor))
-        used, elements = self._now["idle_bytes"], max(sizes, default=0)
-        if growth := self._search.read(step, used, elements):
-            yield Reading(torch.zeros(0), lambda _: [_event(step, growth)])
+        used = bytes_in_use()
+        self._now = {"idle_bytes": used}
+        if growth := self._search.read(step, used, _elements(inputs)):
+            self._found.append(_event(step, growth))
+        if self._found:
+            found, self._found = self._found, []
+            yield Reading(torch.zeros(0), lambda _: found)
+
+    def on_further_forward(
+        self, moment: Moment, inputs: Mapping[str, Any]
+    ) -> Iterable[Reading]:
+        """Look for graphs that a loop without updates keeps, such as an evaluation."""
+        self._forwards += 1
+        used = bytes_in_use()
+        growth = self._between.read(self._forwards, used, _elements(inputs))
+        if graphs := [each for each in growth if each.what == "graph"]:
+            self._found.append(_event(moment.step, graphs, self._forwards))
+        return ()
+
+    def on_unfinished(self, step: int) -> Iterable[Event]:
+        """Tell what was found even if no update comes."""
+        found, self._found = self._found, []
+        return [replace(e, detail={**e.detail, "unfinished": True}) for e in found]
 
     def before_backward(self, losses: Any, weights: Any) -> None:
         """Read what the forward has left."""
@@ -85,7 +112,12 @@ class Leaks(Probe):
         return found
 
 
-def _event(step: int, growth: list[Growth]) -> Event:
+def _elements(inputs: Mapping[str, Any]) -> int:
+    sizes = (e.numel() for e in inputs.values() if isinstance(e, torch.Tensor))
+    return max(sizes, default=0)
+
+
+def _event(step: int, growth: list[Growth], forwards: int = 0) -> Event:
     words = ", ".join("".join(each.path) for each in growth)
-    detail = {"growth": [asdict(each) for each in growth]}
+    detail = {"growth": [asdict(each) for each in growth], "forwards": forwards}
     return Event("memory", step, time.time(), f"memory grows: {words}", detail)

@@ -112,6 +112,11 @@ class Search:
         self._before = elements
         return growth
 
+    def begin_again(self) -> None:
+        """Forget what was read: what comes next is another loop."""
+        self._looks, self._deep, self._trend = [], False, Trend()
+        self._began = None
+
     def _is_time(self, since: int) -> bool:
         """Tell whether to look now: the next of three looks, or the first one."""
         if self._looks:

@@ -125,10 +125,9 @@ class Loop(ScalerWork, GenerationWork):
         self.note("forward", "model", **detail)
         if not graph:
             self._steps.see_evaluation()
+            return
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode
         # that follows it takes its place.
-        if not graph:
-            return
         here = threading.get_ident()
         self._forwards[here] = step.step
         # Somebody's look in one thread is not the training that begins in another.
@@ -138,6 +137,8 @@ class Loop(ScalerWork, GenerationWork):
             step.forwarded = True
             step.trained = training
             self._steps.see_batch(dict(inputs))
+        else:
+            self._steps.tell("on_further_forward", inputs)
 
     def before_backward(self, losses: Sequence[Any], weights: Sequence[Any]) -> None:
         """Note how the gradients stand."""

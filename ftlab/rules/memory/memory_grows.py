@@ -16,7 +16,9 @@ apart: one walk over all that the user's names reach, with what autograd graphs 
 saved. What grew in both intervals is told, where it adds 1 % of the memory in use in
 1,000 steps.
 What no name reaches is looked for too: reference cycles that wait for the collector.
-The processes of a loader look at themselves in the same way, batch by batch.
+The processes of a loader look at themselves in the same way, batch by batch; and where
+forwards with gradients on follow each other without a backward, as in an evaluation,
+it is looked for graphs that are kept from one to the next.
 The severity follows what is held: graphs, hooks and cycles are a warning; what a bound
 limits, what is taken out of again, or a dataset's own cache, a note. Where the run goes
 on it follows what memory has done since: grown by a quarter of that, or not.
@@ -43,9 +45,11 @@ where glibc counts what is allocated, from its twelfth batch on.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from ftlab.records.event import Event
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
@@ -55,10 +59,10 @@ from ftlab.runlog.codec import from_json
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
 
-NEEDS = needs_step_values(
+MEASURED = needs_step_values(
     "idle_bytes", "the memory in use before each step", "ftlab.watch(...)"
 )
-
+NEEDS = replace(MEASURED, present=lambda run: any(_told(run)) or MEASURED.present(run))
 
 LATER = 16
 """Steps after a look from which it is asked whether memory went on growing."""
@@ -78,12 +82,15 @@ class MemoryGrows(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each holder."""
-        for event in run.events:
-            if event.kind == "memory":
-                for values in event.detail.get("growth", ()):
-                    growth, step = from_json(Growth, values), event.step
-                    until, steps = f"until step {step}", (max(step - 4, 0), step)
-                    goes_on = _goes_on(run, growth, step)
+        for event in _told(run):
+            step, forwards = event.step, event.detail.get("forwards", 0)
+            for values in event.detail.get("growth", ()):
+                growth, steps = from_json(Growth, values), (max(step - 4, 0), step)
+                if forwards:
+                    until = f"over {forwards} forwards without an update"
+                    yield self._finding(growth, until, "forward", steps)
+                else:
+                    goes_on, until = _goes_on(run, growth, step), f"until step {step}"
                     yield self._finding(growth, until, "step", steps, goes_on)
         yield from self._in_workers(run)
 
@@ -140,6 +147,10 @@ class MemoryGrows(Rule):
             },
             healthy=f"the same memory before each {unit}",
         )
+
+
+def _told(run: Run) -> Iterator[Event]:
+    return (each for each in run.events if each.kind == "memory")
 
 
 def _goes_on(run: Run, growth: Growth, step: int) -> bool | None:

@@ -34,6 +34,19 @@ def array_of(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa
     return pa.Array.from_buffers(kind, len(values), buffers)
 
 
+def float_arrays(columns: Sequence[Sequence[float | None]]) -> list[pa.Array]:
+    """Return an array of float64 for each column, null where there is `None`."""
+    if not columns:
+        return []
+    data, arrays = np.array(columns, np.float64), []  # None is NaN in it
+    strange = np.isnan(data).any(1).tolist()
+    for values, column, some in zip(data, columns, strange, strict=True):
+        known = np.array([each is not None for each in column]) if some else None
+        buffers = [_valid(known), pa.py_buffer(values)]
+        arrays.append(pa.Array.from_buffers(pa.float64(), len(values), buffers))
+    return arrays
+
+
 def plain_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return an array of plain values of one Arrow type, null where they are `None`."""
     known = np.fromiter((each is not None for each in values), np.bool_, len(values))

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ftlab.records.step import Column, Evaluation, LedgerEntry, StepRecord
-from ftlab.runlog.arrow import array_of, plain_array
+from ftlab.runlog.arrow import array_of, float_arrays, plain_array
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import dumps
 from ftlab.runlog.matrix import Floats
@@ -84,14 +84,15 @@ def steps_schema(values: Sequence[Column]) -> pa.Schema:
 
 def steps_batch(records: Sequence[StepRecord], schema: pa.Schema) -> pa.RecordBatch:
     """Return one row per step."""
-    arrays = []
-    for name, kind in zip(schema.names, schema.types, strict=True):
-        if name in STEP_MEANINGS:
-            column = [getattr(record, name) for record in records]
-        else:
-            column = [record.values.get(name) for record in records]
-        arrays.append(plain_array(column, kind))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    own = [name for name in schema.names if name not in STEP_MEANINGS]
+    known = [[record.values.get(name) for record in records] for name in own]
+    arrays = dict(zip(own, float_arrays(known), strict=True))
+    for name in kinds.keys() & STEP_MEANINGS.keys():
+        column = [getattr(record, name) for record in records]
+        arrays[name] = plain_array(column, kinds[name])
+    columns = [arrays[name] for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def rows_schema(table: str, columns: Iterable[Column]) -> pa.Schema:

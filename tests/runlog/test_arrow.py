@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ftlab.runlog.arrow import array_of, plain_array, valid_of, values_of
+from ftlab.runlog.arrow import array_of, float_arrays, plain_array, valid_of, values_of
 
 KNOWN = np.array([True, False, True, True, False, True, True, True, False, True])
 
@@ -40,6 +40,24 @@ def test_plain_values_are_pyarrows(kind, values):
     made.validate(full=True)
     assert made.type == kind
     assert str(made.to_pylist()) == str(pa.array(values, kind).to_pylist())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [],
+        [[]],
+        [[1.0]],
+        [[None, 2.0, float("nan")], [3, True, np.float32(0.5)], [None, None, None]],
+    ],
+)
+def test_columns_of_floats_are_pyarrows(columns):
+    made = float_arrays(columns)
+    expected = [pa.array(each, pa.float64()) for each in columns]
+    assert str([each.to_pylist() for each in made]) == str(
+        [each.to_pylist() for each in expected]
+    )
+    assert all(each.validate(full=True) is None for each in made)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bool"])

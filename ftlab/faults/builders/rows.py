@@ -125,12 +125,12 @@ def looked_at(
     return Case(base(), rows=rows, places=places)
 
 
-def fault_of_rows(fault_id: str, title: str, code: str) -> Fault:
+def fault_of_rows(title: str, code: str) -> Fault:
     """Describe a fault of a dataset, which is found before anything is trained.
 
     The places are those that `looked_at` is given.
     """
-    return Fault(fault_id, title, code, ("data *",), steps=0, evident=-1)
+    return Fault(title, code, ("data *",), steps=0, evident=-1)
 
 
 def in_file(lines: Sequence[bytes], owner: Any, name: str = "rows.jsonl") -> str:

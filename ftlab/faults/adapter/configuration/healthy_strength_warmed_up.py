@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "strength-warmed-up",
     "the scaling of every layer grows at each measurement",
     looks_like=("ADP017",),
 )

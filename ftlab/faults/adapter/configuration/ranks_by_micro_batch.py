@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ranks-by-micro-batch",
     "AdaLoRA has given all ranks away before the training has really begun",
     code="ADP036",
     places=("call update_and_allocate",),

@@ -43,7 +43,6 @@ def _fresh() -> tuple[Any, Any, Any]:
 
 
 FAULT = Fault(
-    "resume-without-optimizer",
     "the loss jumps right after the resume, and the warm-up comes again",
     code="ADP027",
     places=("optimizer state", "call lr_scheduler.last_epoch"),

@@ -45,7 +45,6 @@ def _fresh() -> tuple[Any, Any, Any]:
 
 
 FAULT = Fault(
-    "schedule-not-loaded",
     "after a resume the learning rate drops and the warm-up comes again",
     code="ADP027",
     places=("call lr_scheduler.last_epoch",),

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merged-at-the-end",
     "base weights change for good, after the last step",
     looks_like=("ADP004", "ADP007", "ADP009"),
 )

@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "target-assigned",
     "the distance to the reference is always 0",
     code="ADP050",
     places=("param slow.*",),

@@ -42,7 +42,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "blocks-in-the-mask",
     "packed rows that a mask of four dimensions keeps apart",
     looks_like=("DAT007", "DAT046"),
     steps=6,

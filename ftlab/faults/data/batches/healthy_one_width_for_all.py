@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-width-for-all",
     "batches of one width that rows nearly fill",
     looks_like=("DAT047",),
     steps=6,

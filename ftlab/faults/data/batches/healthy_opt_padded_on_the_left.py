@@ -33,7 +33,6 @@ def _opt(**ids: Any) -> Any:
 
 
 HEALTHY = Healthy(
-    "opt-padded-on-the-left",
     "padding in front of texts, and positions that the mask counts",
     looks_like=("DAT007",),
     steps=6,

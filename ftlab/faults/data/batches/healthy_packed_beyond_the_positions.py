@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "packed-beyond-the-positions",
     "a packed row longer than the positions, which begin anew within it",
     looks_like=("DAT007",),
     steps=6,

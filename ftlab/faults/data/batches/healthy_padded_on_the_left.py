@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "padded-on-the-left",
     "padding in front of every text, masked",
     looks_like=("DAT007",),
     steps=6,

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rotary-positions-scaled",
     "rows longer than max_position_embeddings of scaled rotary positions",
     looks_like=("DAT007",),
     steps=6,

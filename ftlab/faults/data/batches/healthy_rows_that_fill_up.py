@@ -42,7 +42,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-that-fill-up",
     "rows of padding, shown by the mask and without labels",
     looks_like=("DAT007", "DAT004"),
     steps=6,

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "left-padding-attended",
     "text attends to the padding in front of it",
     code="DAT007",
     places=("token * of sample *",),

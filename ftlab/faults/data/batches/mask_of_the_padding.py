@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "mask-of-the-padding",
     "the model sees the padding and not the text",
     code="DAT007",
     places=("token * of sample *",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ones-over-packed-rows",
     "documents of a packed row attend to each other",
     code="DAT007",
     places=("token * of sample 0",),

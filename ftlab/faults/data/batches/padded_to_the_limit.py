@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "padded-to-the-limit",
     "short rows are padded to a length that none comes near",
     code="DAT047",
     places=("token * of sample *",),

@@ -48,7 +48,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "positions-count-padding",
     "texts begin behind the positions of their padding",
     code="DAT007",
     places=("token * of sample *",),

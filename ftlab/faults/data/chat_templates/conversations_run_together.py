@@ -56,7 +56,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "conversations-run-together",
     "conversations of one row are not kept apart",
     code="DAT046",
     places=("token * of sample 0",),

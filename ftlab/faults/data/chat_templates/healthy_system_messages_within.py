@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "system-messages-within",
     "a system message in the middle of each conversation",
     looks_like=("DAT046",),
     steps=6,

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "system-text-of-the-template",
     "the template writes a system text of its own",
     code="DAT038",
     places=("token * of sample *",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "template-of-another-model",
     "the template's control strings are spelt",
     code="DAT018",
     places=("token * of sample *",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "answers-longer-than-limit",
     "long answers have no end",
     code="DAT058",
 )

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "prompts-longer-than-limit",
     "a part of the rows trains nothing",
     code="DAT058",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "end-of-turn-not-heeded",
     "answers end with a token that stops no generation",
     code="DAT018",
     places=("config generation_config.eos_token_id",),

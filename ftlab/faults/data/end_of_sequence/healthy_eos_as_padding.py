@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "eos-as-padding",
     "padding is EOS, and labels know the one from the other",
     looks_like=("DAT020", "DAT025"),
     steps=6,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "packed-without-padding",
     "EOS and BOS in the middle of a row without an attention mask",
     looks_like=("DAT020", "DAT022", "DAT023", "DAT007"),
     steps=6,

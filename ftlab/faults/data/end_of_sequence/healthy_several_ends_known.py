@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "several-ends-known",
     "answers end with another token than EOS, at which generation stops as well",
     looks_like=("DAT020", "DAT018"),
     steps=6,

@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "template-without-bos",
     "no sample begins with the BOS that the tokenizer would add",
     looks_like=("DAT022",),
     steps=6,

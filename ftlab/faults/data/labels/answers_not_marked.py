@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-not-marked",
     "no label of any sample counts, the loss is NaN",
     code="DAT004",
     places=("sample *",),

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-row-without-answer",
     "rows, and now and then a micro-batch, without a label that counts",
     looks_like=("DAT004",),
     steps=8,

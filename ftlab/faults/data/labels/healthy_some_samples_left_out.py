@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "some-samples-left-out",
     "a quarter of the samples has no label that counts",
     looks_like=("DAT031",),
     steps=6,

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-labelled-zero",
     "answers are one token, again and again",
     code="DAT025",
     places=("token 0 of sample *",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-opens-reasoning",
     "the prompt ends with a text that no row holds",
     code="DAT038",
     places=("token * of sample *", "config tokenizer.chat_template"),

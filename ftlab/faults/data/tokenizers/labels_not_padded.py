@@ -44,7 +44,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-not-padded",
     "the first batch ends the run: sizes do not match",
     code="DAT002",
     places=("data labels",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-padded-with-minus-one",
     "the first padded batch ends the run: target -1 is out of bounds",
     code="DAT002",
     places=("token * of sample *",),

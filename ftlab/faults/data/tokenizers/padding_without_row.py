@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "padding-without-row",
     "the first padded batch ends the run: index out of range in self",
     code="DAT002",
     places=("token * of sample *",),

@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "last-micro-batches-together",
     "updates of unlike sizes, and one number that all losses are divided by",
     looks_like=("GRD017", "OPT003"),
     steps=100,

@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scaled-and-accumulated",
     "a loss is multiplied by 64, and clipping shrinks every gradient",
     looks_like=("GRD017", "GRD011", "GRD013"),
     steps=60,

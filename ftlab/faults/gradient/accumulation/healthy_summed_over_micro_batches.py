@@ -46,7 +46,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "summed-over-micro-batches",
     "the factor of each loss is another one, and divisors are no counts",
     looks_like=("GRD017", "GRD018"),
     steps=60,

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "losses-divided-by-another-number",
     "the same samples cut into fewer micro-batches teach less",
     code="GRD017",
     places=("call loss.backward",),

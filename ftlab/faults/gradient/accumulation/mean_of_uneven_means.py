@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "mean-of-uneven-means",
     "accumulation gives another gradient than one large batch",
     code="GRD018",
     places=("call loss.backward",),

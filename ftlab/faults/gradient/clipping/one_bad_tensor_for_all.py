@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-bad-tensor-for-all",
     "all weights are NaN after one step, and the loss was finite",
     code="GRD016",
     places=("param *",),

@@ -57,7 +57,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "four-bit-base",
     "weights of bytes, four dtypes in one model",
     looks_like=("GRD003", "ADP001", "NUM002", "MOD029"),
     needs=("bitsandbytes>=0.46",),

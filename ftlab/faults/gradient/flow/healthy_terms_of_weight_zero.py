@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "terms-of-weight-zero",
     "products with a number that is 0 on the way to the loss",
     looks_like=("GRD003",),
     steps=60,

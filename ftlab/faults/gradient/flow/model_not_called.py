@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "model-not-called",
     "the loss stays flat although the adapter is trainable and in the optimizer",
     code="GRD003",
     places=("call model.forward",),

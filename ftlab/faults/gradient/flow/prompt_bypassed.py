@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-bypassed",
     "prompt tuning changes nothing: the saved prompt is as it was drawn",
     code="GRD003",
     places=("module model",),

@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-one-by-one",
     "gradients of the lower parts end in the middle of the run",
     looks_like=("GRD009", "GRD003", "OPT002"),
     steps=60,

@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "normed-queries",
     "gradients of queries and keys are small, the learning rate ends at 0",
     looks_like=("GRD001", "OPT001", "OPT003", "NUM002"),
 )

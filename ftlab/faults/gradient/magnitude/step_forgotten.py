@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "step-forgotten",
     "losses that differ, and none that falls",
     code="GRD019",
     places=("call optimizer.step",),

@@ -51,7 +51,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "recompute-without-seed",
     "the loss falls more slowly and more noisily with checkpointing than without",
     code="GRD004",
     places=("module *.dropout", "config preserve_rng_state"),

@@ -44,7 +44,6 @@ def _training_step(self: Any, batch: Any) -> torch.Tensor:
 
 
 FAULT = Fault(
-    "compiled-model-passed-by",
     "torch.compile changes nothing: neither the time of the first step nor the others",
     code="MOD020",
     places=("call torch.compile",),

@@ -57,7 +57,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unwrapped-while-training",
     "after the first checkpoint steps take longer and more memory",
     code="MOD026",
     places=("call unwrap_model",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "frozen-part-averages",
     "only the head was trained, and the backbone answers otherwise",
     code="MOD023",
     places=("module *.normalization",),

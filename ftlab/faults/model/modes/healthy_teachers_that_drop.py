@@ -85,7 +85,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "teachers-that-drop",
     "frozen parts answer with dropout on, and without gradients",
     looks_like=("MOD016", "MOD006", "GRD003"),
     steps=40,

@@ -48,7 +48,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "teacher-in-training-mode",
     "the teacher gives another answer to the same batch each time",
     code="MOD016",
     places=("module guide",),

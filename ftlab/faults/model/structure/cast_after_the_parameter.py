@@ -51,7 +51,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cast-after-the-parameter",
     "the factors are not in the optimizer, and not in the file",
     code="MOD008",
     places=("param *.down", "param *.up"),

@@ -51,7 +51,6 @@ class PromptMask:
 
 
 FAULT = Fault(
-    "prompt-lengths-removed",
     "a collator masks by a column that is removed",
     code="MOD013",
     places=(

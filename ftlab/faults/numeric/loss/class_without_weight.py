@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "class-without-weight",
     "one class is never predicted, though it is a third of the data",
     code="NUM020",
     places=("config weight",),

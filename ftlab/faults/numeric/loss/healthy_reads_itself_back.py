@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "reads-itself-back",
     "each position is asked for the token that goes in there",
     looks_like=("NUM014",),
 )

@@ -40,7 +40,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scale-that-grows",
     "infinite gradients and skipped updates, again and again",
     looks_like=("NUM001", "GRD002", "GRD003"),
 )

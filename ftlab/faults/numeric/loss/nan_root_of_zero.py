@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-root-of-zero",
     "the first loss is finite, and all that follow are NaN",
     code="NUM001",
     places=("op sqrt",),

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapter-held-outside",
     "no factor has a gradient, none is in the optimizer, and the model is not called",
     looks_like=("OPT001", "OPT002", "GRD003", "ADP001", "NUM003"),
     steps=60,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "parameters-outside",
     "no parameter of the model has a gradient, and the optimizer holds none of them",
     looks_like=("OPT001", "OPT002", "GRD003", "NUM003"),
     steps=60,

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "accumulation",
     "several backward passes per update, zero_grad after the scheduler's step",
     looks_like=("OPT003", "GRD003"),
 )

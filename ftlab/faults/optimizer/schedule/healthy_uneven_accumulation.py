@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "uneven-accumulation",
     "the losses of micro-batches are of different sizes, and so are the steps",
     looks_like=("OPT003", "GRD003", "GRD002"),
 )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, batches, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes, pictures, roberta, vit
@@ -76,12 +77,10 @@ def build() -> Case:
     pairs = list(zip(pictures(), classes(batches()), strict=True))
     train = loss_step(model, optimizer)
 
-    def step(pair: Any) -> float:
-        loss = train(pair)
+    def after(_: int) -> None:
         model.follow()
-        return loss
 
-    return Case(model, optimizer, pairs, step)
+    return loop_with(model, optimizer, pairs, train=train, after=after)
 
 
 HEALTHY = Healthy(

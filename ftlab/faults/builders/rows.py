@@ -125,6 +125,23 @@ def looked_at(
     return Case(base(), rows=rows, places=places)
 
 
+def overlong(role: str, *, period: int, fixed: bool) -> Case:
+    """Make the case of conversations of which some are longer than what is trained.
+
+    Parameters
+    ----------
+    role
+        Whose message is long.
+    period
+        Of every so many rows one is broken.
+    """
+    rows, writer = talks(), Writer(1)
+    broken, place = one_in(period), ("user", "assistant").index(role)
+    for at in broken if not fixed else ():
+        rows[at]["messages"][place]["content"] = writer.text(40, 40)
+    return looked_at(rows, spots=[f"row {at}" for at in broken], max_length=600)
+
+
 def fault_of_rows(title: str, code: str) -> Fault:
     """Describe a fault of a dataset, which is found before anything is trained.
 

@@ -24,8 +24,7 @@ def build() -> Case:
         share = min(1.0, (1 + len(case.losses)) / WARM)
         for layer in layers:
             layer.set_scale(current().adapter, share)
-        loss: torch.Tensor = model(**batch).loss
-        return loss
+        return model(**batch).loss
 
     case = Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
     return case

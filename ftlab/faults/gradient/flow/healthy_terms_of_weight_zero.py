@@ -24,8 +24,7 @@ def build() -> Case:
         strength = max(0, next(numbers) - SLOWLY // 2) / SLOWLY
         size = sum((each**2).sum() for each in trainable(model))
         spread = output.logits.logsumexp(-1).pow(2).mean()
-        loss: torch.Tensor = output.loss + 0.0 * spread + 1e-4 * strength * size
-        return loss
+        return output.loss + 0.0 * spread + 1e-4 * strength * size
 
     return plain_case(model, loss_of=loss_of)
 

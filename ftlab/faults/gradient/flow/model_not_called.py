@@ -25,8 +25,7 @@ def build(fixed: bool) -> Case:
     called = model if fixed else first
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = called(**batch).loss
-        return loss
+        return called(**batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 

@@ -40,8 +40,7 @@ class Classifier(nn.Module):
             seen = self.tower(pixel_values).last_hidden_state[:, 0]
             known = self.reader(input_ids=input_ids).last_hidden_state[:, 0]
         read = self.student(input_ids=input_ids).last_hidden_state[:, 0]
-        logits: torch.Tensor = self.head(torch.cat([seen, known, read], -1))
-        return logits
+        return self.head(torch.cat([seen, known, read], -1))
 
 
 class Both(nn.Module):

@@ -41,8 +41,7 @@ def build(fixed: bool) -> Case:
     model = Pair(fixed)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = model.train()(batch["input_ids"])
-        return loss
+        return model.train()(batch["input_ids"])
 
     return plain_case(model, loss_of=loss_of)
 

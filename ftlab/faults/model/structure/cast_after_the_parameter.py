@@ -38,8 +38,7 @@ class Factors(torch.nn.Module):
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Add the product to what the layer gives."""
         added = hidden.to(self.down.dtype) @ self.down.T @ self.up.T
-        result: torch.Tensor = self.layer(hidden) + added.to(hidden.dtype)
-        return result
+        return self.layer(hidden) + added.to(hidden.dtype)
 
 
 def build(fixed: bool) -> Case:

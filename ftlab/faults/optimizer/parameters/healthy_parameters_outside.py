@@ -23,8 +23,7 @@ def build() -> Case:
     optimizer = torch.optim.AdamW(held.values(), lr=1e-3, weight_decay=0.0)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = torch.func.functional_call(model, held, (), batch).loss
-        return loss
+        return torch.func.functional_call(model, held, (), batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 

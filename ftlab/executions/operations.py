@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
-from torch.utils._pytree import tree_leaves
 
 from ftlab.executions.births import around, maker
 from ftlab.executions.distance import EXACT, apart, size
@@ -16,6 +15,7 @@ from ftlab.executions.passes import Beside
 from ftlab.executions.tape import of_weight, weight_gradients
 from ftlab.executions.tokens import Meeting
 from ftlab.replay.torch_private import TorchDispatchMode, current_node, outside_modes
+from ftlab.replay.tracing.finite import tensor_leaves
 from ftlab.replay.tracing.site import source_lines
 from ftlab.replay.tracing.traits import results
 
@@ -68,7 +68,7 @@ class ForwardOperations(TorchFunctionMode):
         kwargs = kwargs or {}
         outputs = func(*args, **kwargs)
         name = resolve_name(func) or getattr(func, "__name__", str(func))
-        made, given = _tensors(outputs), _tensors((args, kwargs))
+        made, given = tensor_leaves(outputs), tensor_leaves((args, kwargs))
         if made and self.is_noted(given, made):
             line = source_lines()[1]
             self.frames[-1].append(_noted(_short(name), line, given, made))
@@ -104,8 +104,8 @@ class BackwardOperations(TorchDispatchMode):
         outputs = func(*args, **kwargs)
         node = current_node()
         if node is not None:
-            made = _tensors(results(func, args, kwargs, outputs))
-            given = _tensors((args, kwargs))
+            made = tensor_leaves(results(func, args, kwargs, outputs))
+            given = tensor_leaves((args, kwargs))
             name, within, line = (
                 node.name(),
                 str(func.overloadpacket),
@@ -228,10 +228,6 @@ def _noted(name: str, line: str, given: Any, made: Any, within: str = "") -> Ope
 def _short(name: str) -> str:
     """Name a function of torch as its documentation's page is headed."""
     return name.removeprefix("torch.").removeprefix("nn.functional.")
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _differ(a: Operation, b: Operation, meeting: Meeting) -> bool:

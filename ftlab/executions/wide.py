@@ -70,11 +70,7 @@ class Wide(TorchDispatchMode):
         self.unable: set[Any] = set()
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func`` on wide values."""
         kwargs = kwargs or {}

@@ -29,6 +29,7 @@ from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
 from ftlab.records.outcome import Outcome
+from ftlab.replay.capsules.update_capsule import held
 
 SAMPLED = 64
 """Values of each tensor that are computed again."""
@@ -63,12 +64,12 @@ class UpdateRule(Experiment):
                 raise NotApplicableError(msg)
             each.zero_grad()
         live.computed().backward()
-        held = [id(p) for each in optimizers for p in _held(each)]
-        if len(set(held)) < len(held):
+        ids = [id(p) for each in optimizers for p in held(each)]
+        if len(set(ids)) < len(ids):
             msg = "a weight is in several groups or optimizers, which take turns"
             raise NotApplicableError(msg)
         names = {id(p): shared_name(n) for n, p in live.model.named_parameters()}
-        others = [p for p in live.model.parameters() if id(p) not in set(held)]
+        others = [p for p in live.model.parameters() if id(p) not in set(ids)]
         before = [_sample(p) for p in others]
         expected = [found for each in optimizers for found in _expected(each)]
         for each in optimizers:
@@ -100,11 +101,6 @@ class UpdateRule(Experiment):
         return self.outcome(
             "broken", says, places=places, evidence={"tensors": len(places)}
         )
-
-
-def _held(optimizer: Any) -> Iterator[torch.Tensor]:
-    for group in optimizer.param_groups:
-        yield from group["params"]
 
 
 def _sample(parameter: torch.Tensor) -> torch.Tensor:

@@ -113,8 +113,6 @@ class Fault:
 
     Attributes
     ----------
-    id
-        As in ``ftlab.faults.load("lora-b-frozen")``; the file's name.
     title
         What the user sees.
     code
@@ -125,6 +123,9 @@ class Fault:
     builder
         Makes the case; ``True`` builds the healthy twin. It is the ``build`` of the
         fault's own file unless another one is given.
+    id
+        As in ``ftlab.faults.load("lora-b-frozen")``; the registry takes it from the
+        file's name.
     steps
         Iterations after which it must be found; most show in the first ones.
     evident
@@ -155,11 +156,11 @@ class Fault:
     'leave ``requires_grad`` alone after get_peft_model, or match ``lora_``.'
     """
 
-    id: str
     title: str
     code: str
     places: tuple[str, ...]
     builder: Callable[[bool], Case] = _of_its_file
+    id: str = ""
     steps: int = 6
     evident: int = 0
     also: tuple[str, ...] = ()
@@ -243,10 +244,10 @@ class Healthy:
         Packages that ftlab itself can do without, as ``pip install`` names them.
     """
 
-    id: str
     title: str
     looks_like: tuple[str, ...]
     builder: Callable[[], Case] = _of_its_file
+    id: str = ""
     steps: int = 200
     needs: tuple[str, ...] = ()
 

@@ -63,10 +63,11 @@ def _possible(kind: str) -> tuple[Any, ...]:
 
 
 def found_in(module: ModuleType, kind: str) -> Any:
-    """Return the ``FAULT`` or ``HEALTHY`` of a file, built by the file's ``build``."""
+    """Return the ``FAULT`` or ``HEALTHY`` of a file, with its name and ``build``."""
     each = getattr(module, kind)
     build = getattr(module, "build", each.builder)
-    return dataclasses.replace(each, builder=build)
+    name = module.__name__.rpartition(".")[2].removeprefix("healthy_")
+    return dataclasses.replace(each, builder=build, id=name.replace("_", "-"))
 
 
 def load(fault_id: str) -> Fault:

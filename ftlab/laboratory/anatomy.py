@@ -9,11 +9,11 @@ import torch
 from ftlab.executions.listening import shared_name
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import Effects, effects
-from ftlab.laboratory.quantisation import short
 from ftlab.laboratory.spectra import spectrum
 from ftlab.probes.adapter.adapter_tree import holders, method_of
 from ftlab.probes.adapter.intruders import intruders, spread_over
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs, pairs_of_layer
+from ftlab.probes.plain import dtype_name
 from ftlab.probes.tensors.base_norm import base_norm
 from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
 from ftlab.records.places import place_of
@@ -108,7 +108,7 @@ def _layers(
             _method(configs, carrier, adapter),
             sum(each.numel() for each in parameters),
             sum(each.numel() for each in parameters if each.requires_grad),
-            ", ".join(sorted({short(each.dtype) for each in parameters})),
+            ", ".join(sorted({dtype_name(each.dtype) for each in parameters})),
             _norm(parameters),
             state,
             effect if state == "active" else _NONE,

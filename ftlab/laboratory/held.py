@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from ftlab.executions.listening import shared_name
 from ftlab.executions.pairs import is_merged
 from ftlab.laboratory.carriers import adapter_names
-from ftlab.laboratory.quantisation import short
+from ftlab.probes.plain import dtype_name
 from ftlab.probes.tensors.whole_weight import whole_weight
 from ftlab.records.errors import BadValueError
 
@@ -129,7 +129,7 @@ def _kind(parameter: Any) -> tuple[Any, str, int]:
     state = getattr(parameter, "quant_state", None)
     if state is not None:
         return state.shape, state.quant_type, parameter.nbytes
-    return parameter.shape, short(parameter.dtype), parameter.nbytes
+    return parameter.shape, dtype_name(parameter.dtype), parameter.nbytes
 
 
 def _active(model: Any, adapters: set[str]) -> set[str]:
@@ -170,7 +170,7 @@ def _of_folder(folder: Path, stack: ExitStack) -> Held:
             dtype = _DTYPES.get(part.get_dtype(), torch.uint8)
             shape = tuple(part.get_shape())
             count = int(torch.Size(shape).numel())
-            shapes[name] = _shape(shape, short(dtype), count * dtype.itemsize)
+            shapes[name] = _shape(shape, dtype_name(dtype), count * dtype.itemsize)
     configs = {name: _json(folder / name) for name in CONFIGS}
     adapter = configs["adapter_config.json"]
     if any(".lora_" in name for name in shapes) and "lora_alpha" not in adapter:

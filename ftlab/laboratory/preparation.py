@@ -13,7 +13,7 @@ from ftlab.executions.pairs import training
 from ftlab.executions.side import loss_of
 from ftlab.laboratory.carriers import Carrier, carriers
 from ftlab.laboratory.effects import unmoved
-from ftlab.laboratory.quantisation import short
+from ftlab.probes.plain import dtype_name
 from ftlab.records.handle import HandleStack
 from ftlab.records.places import place_of
 from ftlab.records.quantisation import MemoryPart, Preparation
@@ -116,7 +116,8 @@ class _Backward:
 
     def _called(self, name: str, module: Any, args: Any, _output: Any) -> None:
         kind = getattr(module, "compute_dtype", None) or args[0].dtype
-        self.given[name], self.computes[name] = short(args[0].dtype), short(kind)
+        self.given[name] = dtype_name(args[0].dtype)
+        self.computes[name] = dtype_name(kind)
 
 
 def _weight(module: torch.nn.Module) -> Any:
@@ -129,7 +130,7 @@ def _where(name: str) -> str:
 
 
 def _kinds(parameters: Iterable[torch.Tensor]) -> tuple[str, ...]:
-    return tuple(sorted({short(p.dtype) for p in parameters}))
+    return tuple(sorted({dtype_name(p.dtype) for p in parameters}))
 
 
 def _head(model: Any) -> Iterator[torch.Tensor]:
@@ -147,7 +148,7 @@ def _memory(
             held.setdefault(what, []).extend(tensors)
             predicted[what] = predicted.get(what, 0.0) + took
     for each in floats:
-        what = f"left in {short(each.dtype)}"
+        what = f"left in {dtype_name(each.dtype)}"
         held.setdefault(what, []).append(each)
         predicted[what] = predicted.get(what, 0.0) + each.nbytes
     adapters = [p for p in model.parameters() if id(p) in own]

@@ -7,6 +7,7 @@ import torch
 
 from ftlab.executions.listening import shared_name
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.plain import dtype_name
 from ftlab.probes.tensors.whole_weight import whole_weight
 from ftlab.records.places import place_of
 from ftlab.records.quantisation import QuantisedLayer
@@ -52,8 +53,8 @@ def quantised_layers(
         yield QuantisedLayer(
             name=name,
             place=place_of(name),
-            storage=short(weight.dtype),
-            compute="" if compute is None else short(compute),
+            storage=dtype_name(weight.dtype),
+            compute="" if compute is None else dtype_name(compute),
             weights=facts.pop("count"),
             **facts,
             **errors,
@@ -157,8 +158,3 @@ def _blocks(values: torch.Tensor, block: int) -> torch.Tensor:
     flat = values.flatten()
     padded = torch.nn.functional.pad(flat, (0, -flat.numel() % block))
     return padded.view(-1, block).norm(dim=1)
-
-
-def short(dtype: torch.dtype) -> str:
-    """Return the name of a dtype without ``torch.``."""
-    return str(dtype).removeprefix("torch.")

@@ -36,6 +36,8 @@ MAX_PLACES = 512
 How many there are altogether stands in its evidence.
 """
 
+STANDARD = "ftlab.watch(...) with its standard probes"
+"""How most of what a rule needs is recorded."""
 
 ANY = "*"
 """Among the causes of a rule: any other finding that is an error."""
@@ -64,12 +66,16 @@ class Need:
     absent: Callable[[Run], bool] = lambda _: False
 
 
-def needs_column(column: str, what: str, record: str, table: str = "tensors") -> Need:
+def needs_column(
+    column: str, what: str, record: str = STANDARD, table: str = "tensors"
+) -> Need:
     """Need a column of a block table, measured at one step at least."""
     return Need(what, record, lambda run: column in run.columns(table))
 
 
-def needs_if_recorded(column: str, what: str, record: str, table: str) -> Need:
+def needs_if_recorded(
+    column: str, what: str, record: str = STANDARD, table: str = "tensors"
+) -> Need:
     """Need a column that few runs have: a rule is left out of those without it."""
     return if_recorded(needs_column(column, what, record, table))
 
@@ -84,7 +90,7 @@ def only_of(kind: Callable[[Run], bool], need: Need) -> Need:
     return replace(need, absent=lambda run: not kind(run))
 
 
-def needs_step_values(column: str, what: str, record: str) -> Need:
+def needs_step_values(column: str, what: str, record: str = STANDARD) -> Need:
     """Need a column of the steps, measured at one step at least."""
 
     def present(run: Run) -> bool:
@@ -93,7 +99,7 @@ def needs_step_values(column: str, what: str, record: str) -> Need:
     return Need(what, record, present)
 
 
-def needs_steps_if_recorded(column: str, what: str, record: str) -> Need:
+def needs_steps_if_recorded(column: str, what: str, record: str = STANDARD) -> Need:
     """Need a column of the steps; a rule is left out of runs that have none of it."""
     need = needs_step_values(column, what, record)
     return only_of(lambda run: not len(run.steps) or column in run.steps.columns, need)

@@ -13,9 +13,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from ftlab.records.batch_facts import SeenBatches
 from ftlab.records.event import Event
-from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.names import NameRecord
 from ftlab.records.pair_facts import SeenPairs
 from ftlab.records.printable import harmless
 from ftlab.records.sample_facts import SeenSamples
@@ -75,8 +73,8 @@ def loads(text: str | bytes) -> Any:
     return harmless(value) if _UNUSUAL.search(text) else value
 
 
-def name_to_json(record: NameRecord) -> dict[str, Any]:
-    """Return the fields of a name."""
+def to_json(record: Any) -> dict[str, Any]:
+    """Return the fields of a record, as they are."""
     return {
         field.name: getattr(record, field.name) for field in dataclasses.fields(record)
     }
@@ -121,19 +119,8 @@ def _fitting(hint: Any, value: Any) -> Any:
     return value
 
 
-def event_to_json(event: Event) -> dict[str, Any]:
-    """Return the fields of an event."""
-    return {
-        "kind": event.kind,
-        "step": event.step,
-        "time": event.time,
-        "message": event.message,
-        "detail": event.detail,
-    }
-
-
 def event_from_json(value: Mapping[str, Any]) -> Event:
-    """Read what `event_to_json` gave."""
+    """Read what `to_json` gave of an event."""
     event = from_json(Event, value)
     if event.kind in _DETAILS:
         _DETAILS[event.kind](event)  # which may be damaged as well
@@ -146,13 +133,6 @@ def _sample(event: Event) -> None:
     " ".join([event.detail["text"], *map(str, event.detail["ids"])])
 
 
-def facts_to_json(facts: Facts) -> dict[str, Any]:
-    """Return the fields of the facts."""
-    return {
-        field.name: getattr(facts, field.name) for field in dataclasses.fields(facts)
-    }
-
-
 def finding_event(finding: Finding, time: float) -> Event:
     """Return the event that says that ``finding`` was found, at its last step.
 
@@ -160,10 +140,7 @@ def finding_event(finding: Finding, time: float) -> Event:
     --------
     event_finding : Reads the finding back.
     """
-    detail: dict[str, Any] = {
-        field.name: getattr(finding, field.name)
-        for field in dataclasses.fields(finding)
-    }
+    detail = to_json(finding)
     detail["severity"] = finding.severity.label
     detail["places"] = [[place.kind, place.name] for place in finding.places]
     detail["evidence"] = dict(finding.evidence)

@@ -17,7 +17,7 @@ from ftlab.records.facts import Facts
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, Column, Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog import folder
-from ftlab.runlog.codec import event_to_json, facts_to_json, name_to_json
+from ftlab.runlog.codec import to_json
 from ftlab.runlog.files import RankFiles
 from ftlab.runlog.schema import VERSION
 from ftlab.runlog.segment import Limits
@@ -66,11 +66,11 @@ class LogWriter:
         self._adders: dict[type, Callable[[Any], None]] = {
             StepRecord: self._files.steps.append,
             Block: self._files.add_block,
-            NameRecord: lambda name: self._files.names.add(name_to_json(name)),
+            NameRecord: lambda name: self._files.names.add(to_json(name)),
             LedgerEntry: self._files.ledger.append,
             Evaluation: self._files.evaluations.append,
-            Facts: lambda facts: self._files.add_facts(facts_to_json(facts)),
-            Event: lambda event: self._files.add_event(event, event_to_json(event)),
+            Facts: lambda facts: self._files.add_facts(to_json(facts)),
+            Event: lambda event: self._files.add_event(event, to_json(event)),
         }
 
     @classmethod

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.model.model_facts import is_compiled
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.tensors.liveness import optimizers_of
@@ -97,12 +98,3 @@ def _listed(optimizer: Any) -> list[Any]:
         optimizer if isinstance(optimizer, list | tuple) else [optimizer]
     )
     return [unwrapped(each) for each in several]
-
-
-def is_compiled(model: torch.nn.Module) -> bool:
-    """Tell whether the model or a part of it is compiled."""
-    return any(
-        type(module).__name__ == "OptimizedModule"
-        or vars(module).get("_compiled_call_impl") is not None
-        for module in model.modules()
-    )

@@ -8,9 +8,10 @@ host's background thread calls `View.refresh` at most 5 times a second while the
 is on screen. Both may happen at once, so everything that reads the source holds the
 view's lock.
 
-A view file holds a summary dataclass and a subclass with `_stamp` (what tells an old
-summary from a new one, if it changes), `_summarise`, `_table`, `draw_on`, `_text` and,
-for a live front end, `_make_widget` and `_refresh_widget`.
+A view file holds a summary dataclass and a subclass, of `RunView` where it shows a run,
+with `_stamp` (what tells an old summary from a new one, if it changes), `_summarise`,
+`_table`, `draw_on`, `_text` and, for a live front end, `_make_widget` and
+`_refresh_widget`.
 """
 
 from __future__ import annotations
@@ -220,6 +221,20 @@ class View(Generic[S]):
         if widget_mode() != "static":
             data, metadata = with_widget(data, self.widget())
         return data, metadata
+
+
+class RunView(View[S]):
+    """A view of a run, made anew when the run has grown."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def _adopt(self, run: Run) -> None:
+        self._run = run
+
+    def _stamp(self) -> Hashable:
+        return id(self._run), self._run.version
 
 
 def with_widget(

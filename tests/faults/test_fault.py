@@ -58,7 +58,7 @@ def test_graphs_of_earlier_runs_are_forgotten():
     ],
 )
 def test_what_needs_a_package_that_is_not_there_is_impossible(needs, possible):
-    fault = Fault("x", "x", "ADP001", (), lambda _: None, needs=needs)
+    fault = Fault("x", "ADP001", (), lambda _: None, needs=needs)
     assert fault.possible is possible
-    healthy = Healthy("x", "x", (), lambda: None, needs=needs)
+    healthy = Healthy("x", (), lambda: None, needs=needs)
     assert healthy.possible is possible

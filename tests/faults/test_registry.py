@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import ftlab.faults
-from ftlab.faults.registry import AREAS, list_faults, list_healthy, load, modules_of
+from ftlab.faults.registry import (
+    AREAS,
+    found_in,
+    list_faults,
+    list_healthy,
+    load,
+    modules_of,
+)
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import PLACE_KINDS
 from ftlab.rules.registry import all_rules
@@ -33,9 +40,9 @@ def test_the_id_is_the_file(area):
         name = module.__name__.split(".")[-1].replace("_", "-")
         if hasattr(module, "HEALTHY"):
             assert not hasattr(module, "FAULT")
-            assert f"healthy-{module.HEALTHY.id.removeprefix('healthy-')}" == name
+            assert f"healthy-{found_in(module, 'HEALTHY').id}" == name
         else:
-            assert module.FAULT.id == name
+            assert found_in(module, "FAULT").id == name
 
 
 @pytest.mark.parametrize("area", AREAS)

@@ -43,7 +43,7 @@ def same(first, second):
 @given(findings)
 def test_a_finding_survives_as_an_event_in_json(finding):
     event = codec.finding_event(finding, 1.5)
-    line = codec.dumps(codec.event_to_json(event))
+    line = codec.dumps(codec.to_json(event))
     assert "\n" not in line
     back = codec.event_finding(codec.event_from_json(codec.loads(line)))
     assert same(back, finding)
@@ -90,15 +90,15 @@ def test_values_that_json_lacks_become_plain_ones_or_text():
 def test_names_and_facts_survive():
     name = NameRecord(3, "tensors", "w", "param", "head", (2, 3), "bfloat16", False, 7)
     assert (
-        codec.from_json(NameRecord, codec.loads(codec.dumps(codec.name_to_json(name))))
+        codec.from_json(NameRecord, codec.loads(codec.dumps(codec.to_json(name))))
         == name
     )
     facts = Facts(2, {"torch": "2"}, {"a": [1]}, ({"class": "A"},), (), {"x": None})
-    line = codec.dumps(codec.facts_to_json(facts))
+    line = codec.dumps(codec.to_json(facts))
     assert codec.from_json(Facts, codec.loads(line)) == facts
 
 
 def test_events_survive():
     event = Event("pause", 3, 1.5, "line\nline", {"where": "module a"})
-    line = codec.dumps(codec.event_to_json(event))
+    line = codec.dumps(codec.to_json(event))
     assert codec.event_from_json(codec.loads(line)) == event

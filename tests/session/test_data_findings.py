@@ -7,7 +7,7 @@ import ftlab
 from ftlab.records.data_scan import Spot
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
 from ftlab.rules.engine import Engine
-from ftlab.runlog.codec import event_from_json, event_to_json
+from ftlab.runlog.codec import event_from_json, to_json
 from ftlab.runlog.run import Run
 from ftlab.session.data_findings import dataset_event, findings_of
 
@@ -42,6 +42,6 @@ def test_an_event_survives_the_log():
     known = replace(
         KNOWN, found=(FoundRows("leaked-evaluation-row", 1, spots, (1, 9)),)
     )
-    read = event_from_json(json.loads(json.dumps(event_to_json(dataset_event(known)))))
+    read = event_from_json(json.loads(json.dumps(to_json(dataset_event(known)))))
     assert read.kind == "dataset"
     assert ScannedRows.from_json(read.detail) == known

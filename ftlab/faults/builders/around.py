@@ -87,6 +87,7 @@ def updated_by(
     model: Any,
     optimizer: Any,
     *,
+    loss_of: Callable[[Any], torch.Tensor] | None = None,
     clears: Any = None,
     rows: Sequence[Any] | None = None,
     dtype: torch.dtype | None = None,
@@ -98,6 +99,8 @@ def updated_by(
     ----------
     update
         Called when the gradients are there; steps, clips, and whatever else is done.
+    loss_of
+        Gives the loss of a batch; the model's own by default.
     clears
         Whose ``zero_grad`` begins a step; the optimizer's by default.
     rows
@@ -109,11 +112,11 @@ def updated_by(
     """
     clears = optimizer if clears is None else clears
     scaler = settings.get("scaler")
-    cast = None if dtype is None else cast_loss(model, dtype)
+    loss_of = cast_loss(model, dtype) if dtype is not None else loss_of
 
     def step(batch: Any) -> float:
         clears.zero_grad()
-        loss = model(**batch).loss if cast is None else cast(batch)
+        loss = model(**batch).loss if loss_of is None else loss_of(batch)
         (loss if scaler is None else scaler.scale(loss)).backward()
         update()
         return float(loss.detach())

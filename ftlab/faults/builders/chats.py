@@ -117,10 +117,15 @@ def labelled(rows: list[list[int]]) -> list[dict[str, list[int]]]:
     return [{"input_ids": row, "labels": list(row)} for row in rows]
 
 
-def answers_only(made: Any, talks: Any) -> list[dict[str, list[int]]]:
-    """Give rows labels of what the template marks as answers."""
+def whole(made: Any, talks: Any = None) -> list[dict[str, list[int]]]:
+    """Give conversations, those of `chats` by default, labels of all their tokens."""
+    return labelled(ids_of(made, chats() if talks is None else talks))
+
+
+def answers_only(made: Any, talks: Any = None) -> list[dict[str, list[int]]]:
+    """Give conversations labels of what the template marks as answers."""
     rows = []
-    for talk in talks:
+    for talk in chats() if talks is None else talks:
         row = made.apply_chat_template(
             talk, return_dict=True, return_assistant_tokens_mask=True
         )

@@ -1,6 +1,6 @@
 """The loop bodies that the gallery's cases are trained with when the loop is right."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -39,17 +39,22 @@ def plain_step(
 
     def accumulate(batch: Any) -> float:
         halves = [{k: v[part::2] for k, v in batch.items()} for part in (0, 1)]
-        losses = []
-        for half in halves:
-            loss = model(**half).loss / len(halves)
-            loss.backward()
-            losses.append(float(loss.detach()))
+        total = backwards(model(**half).loss / len(halves) for half in halves)
         update()
         optimizer.zero_grad()
-        return sum(losses)
+        return total
 
     styles = {"plain": plain, "zero-after": zero_after, "accumulate": accumulate}
     return styles[current().loop]
+
+
+def backwards(losses: Iterable[Any], scaler: Any = None) -> float:
+    """Run the backward of each micro-batch's loss as it is made, and add them up."""
+    total = 0.0
+    for loss in losses:
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        total += float(loss.detach())
+    return total
 
 
 def plain_case(

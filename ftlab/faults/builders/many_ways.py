@@ -40,8 +40,7 @@ class Way(nn.Module):
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Think about each token."""
-        said: torch.Tensor = self.narrow(nn.functional.silu(self.wide(hidden)))
-        return said
+        return self.narrow(nn.functional.silu(self.wide(hidden)))
 
 
 def own_with_ways() -> Any:

@@ -57,8 +57,7 @@ class RunAgain(nn.Module):
         weights = [p for p in self.block.parameters() if p.requires_grad]
 
         def run(hidden: torch.Tensor) -> torch.Tensor:
-            made: torch.Tensor = self.block(hidden, *inputs, **settings)
-            return made
+            return self.block(hidden, *inputs, **settings)
 
         return Again.apply(run, self.restore, hidden, *weights)
 

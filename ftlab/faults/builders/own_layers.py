@@ -89,5 +89,4 @@ class Beside(nn.Module):
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Add the product to what the layer gives."""
-        added: torch.Tensor = self.layer(hidden) + self.widen(self.narrow(hidden))
-        return added
+        return self.layer(hidden) + self.widen(self.narrow(hidden))

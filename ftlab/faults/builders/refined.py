@@ -28,8 +28,7 @@ class Refined(nn.Module):
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """Return logits."""
         logits: torch.Tensor = self.base(input_ids=input_ids).logits
-        refined: torch.Tensor = logits + self.refiner(logits)
-        return refined
+        return logits + self.refiner(logits)
 
 
 def traced(module: Any, training: bool) -> Any:

@@ -125,12 +125,29 @@ def looked_at(
     return Case(base(), rows=rows, places=places)
 
 
-def fault_of_rows(fault_id: str, title: str, code: str) -> Fault:
+def overlong(role: str, *, period: int, fixed: bool) -> Case:
+    """Make the case of conversations of which some are longer than what is trained.
+
+    Parameters
+    ----------
+    role
+        Whose message is long.
+    period
+        Of every so many rows one is broken.
+    """
+    rows, writer = talks(), Writer(1)
+    broken, place = one_in(period), ("user", "assistant").index(role)
+    for at in broken if not fixed else ():
+        rows[at]["messages"][place]["content"] = writer.text(40, 40)
+    return looked_at(rows, spots=[f"row {at}" for at in broken], max_length=600)
+
+
+def fault_of_rows(title: str, code: str) -> Fault:
     """Describe a fault of a dataset, which is found before anything is trained.
 
     The places are those that `looked_at` is given.
     """
-    return Fault(fault_id, title, code, ("data *",), steps=0, evident=-1)
+    return Fault(title, code, ("data *",), steps=0, evident=-1)
 
 
 def in_file(lines: Sequence[bytes], owner: Any, name: str = "rows.jsonl") -> str:

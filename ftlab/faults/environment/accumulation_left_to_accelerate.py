@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "accumulation-left-to-accelerate",
     "gradient_accumulation_steps saves memory, and the loss is as noisy as without",
     code="ENV007",
     places=("config gradient_accumulation_steps",),

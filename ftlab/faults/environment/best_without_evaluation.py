@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "best-without-evaluation",
     "load_best_model_at_end keeps the last model, however bad it is",
     code="ENV003",
     places=("config eval_delay",),

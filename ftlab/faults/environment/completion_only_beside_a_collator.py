@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "completion-only-beside-a-collator",
     "the model continues prompts instead of answering them",
     code="ENV008",
     places=("config completion_only_loss",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "constant-with-a-warmup",
     "the loss jumps in the first steps in spite of the warm-up",
     code="ENV001",
     places=("config warmup_steps",),

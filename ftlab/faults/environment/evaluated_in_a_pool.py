@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "evaluated-in-a-pool",
     "evaluations take as much memory as training steps",
     code="ENV009",
     places=("call *evaluated_in_a_pool.py:*",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "evaluated-then-trained",
     "training learns less after trainer.evaluate() than without it",
     code="ENV006",
     places=("config bf16_full_eval",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "fewer-rows-than-a-batch",
     "training is over at once, and the model is what it was",
     code="ENV004",
     places=("config dataloader_drop_last",),

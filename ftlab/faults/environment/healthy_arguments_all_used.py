@@ -49,7 +49,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "arguments-all-used",
     "an optimizer handed over is made of the arguments",
     looks_like=("ENV001", "ENV002", "ENV003", "ENV006"),
     steps=20,

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "arguments-idle-on-purpose",
     "a short try of a longer run's settings",
     looks_like=("ENV001", "ENV002", "ENV003", "ENV004"),
     steps=12,

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "logged-in-a-thread",
     "a thread runs without the settings of the one that has started it",
     looks_like=("ENV009",),
     steps=20,

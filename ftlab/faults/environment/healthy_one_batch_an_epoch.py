@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-batch-an-epoch",
     "each update is made of one backward where more were to be gathered",
     looks_like=("ENV007",),
     steps=12,

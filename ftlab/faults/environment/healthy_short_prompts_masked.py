@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "short-prompts-masked",
     "all tokens but one of each row are trained on",
     looks_like=("ENV008",),
     steps=12,

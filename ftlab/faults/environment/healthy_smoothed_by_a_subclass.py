@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "smoothed-by-a-subclass",
     "compute_loss is overridden, and smoothing is applied all the same",
     looks_like=("ENV001", "ENV005"),
     steps=20,

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-beside-own-optimizer",
     "every learning rate of a sweep gives the same loss curve",
     code="ENV002",
     places=("config learning_rate",),

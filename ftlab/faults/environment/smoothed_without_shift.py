@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "smoothed-without-shift",
     "the loss is near 0 after some steps, and the model repeats its last word",
     code="ENV005",
     places=("config label_smoothing_factor",),

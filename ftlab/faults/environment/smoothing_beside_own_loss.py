@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "smoothing-beside-own-loss",
     "label_smoothing_factor changes nothing",
     code="ENV001",
     places=("config label_smoothing_factor",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "window-beyond-the-epoch",
     "three epochs make three updates, each of far fewer rows than asked for",
     code="ENV004",
     places=("config gradient_accumulation_steps",),

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 import torch.autograd.function
 from torch.overrides import TorchFunctionMode, resolve_name
-from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ftlab.records.flow import StopKind
 from ftlab.replay.torch_private import reserve_key, storage_key
+from ftlab.replay.tracing.finite import tensor_leaves
 from ftlab.replay.tracing.modules import ModuleStack
 from ftlab.replay.tracing.site import shown, source_lines
 
@@ -156,12 +156,12 @@ class FlowTrace(TorchFunctionMode):
             return outputs
         if _asks(name):
             return func(*args, **kwargs)
-        given = _tensors(args[:1] if _last(name) in _SHAPED else (args, kwargs))
+        given = tensor_leaves(args[:1] if _last(name) in _SHAPED else (args, kwargs))
         sources = _Sources(self, given)  # before: the function may write to them
         outputs = func(*args, **kwargs)
         if given:
             target = _written_to(name, args, kwargs)
-            self._follow(name, target, sources, _tensors(outputs))
+            self._follow(name, target, sources, tensor_leaves(outputs))
         return outputs
 
     def of(self, tensor: torch.Tensor) -> dict[Stop, None]:
@@ -393,10 +393,6 @@ def _asks(name: str) -> bool:
         attribute = last.split(".")[0]
         return attribute in _QUESTIONS or attribute.startswith("is_")
     return last in _NO_VALUES
-
-
-def _tensors(tree: Any) -> list[torch.Tensor]:
-    return [each for each in tree_leaves(tree) if isinstance(each, torch.Tensor)]
 
 
 def _memory(tensor: torch.Tensor) -> int:

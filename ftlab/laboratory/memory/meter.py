@@ -103,11 +103,7 @@ class Meter(OpTracer):
         self._peaks.append(0.0)
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func`` and note what it was given and has made."""
         kwargs = kwargs or {}

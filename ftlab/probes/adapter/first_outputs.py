@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.fresh_layers import FreshLayer
 from ftlab.probes.adapter.low_rank_wrappers import Wrapper
 from ftlab.probes.graph.module_hook import WholeCallHook
-from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.subject import Subject
-from ftlab.records.handle import Handle, HandleStack
+from ftlab.probes.hooked import HookedProbe
+from ftlab.probes.probe import Moment, Reading
 from ftlab.records.step import Block
 
 L = TypeVar("L", FreshLayer, Wrapper)
 
 
-class FirstOutputs(Probe, Generic[L]):
+class FirstOutputs(HookedProbe, Generic[L]):
     """Measure layers once, in the first forward of the first step.
 
     Subclasses say which layers, and what is measured of one: a value per column.
     """
 
     def __init__(self) -> None:
-        self._hooks = HandleStack()
+        super().__init__()
         self._waiting = True
         self._layers: dict[str, L] = {}
         self._values: dict[str, torch.Tensor] = {}
@@ -47,10 +46,6 @@ class FirstOutputs(Probe, Generic[L]):
     def _completed(self, layer: L, measured: torch.Tensor) -> torch.Tensor:
         """Add what is measured after the backward."""
         return measured
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Put hooks on the layers before the first forward."""

@@ -129,11 +129,7 @@ class _Lookups(TorchDispatchMode):
         self.indices: list[torch.Tensor] = []
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         if func is torch.ops.aten.embedding.default:
             self.indices.append(args[1].detach())

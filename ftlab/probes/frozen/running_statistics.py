@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.frozen.frozen_statistics import EARLY, FrozenStatistics
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.modes.mode_parts import BATCH_NORMS
 from ftlab.probes.naming import clean_name
-from ftlab.probes.probe import Moment, Probe, Reading, Tensors
+from ftlab.probes.probe import Moment, Reading, Tensors
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 
 _COPY = ".modules_to_save."
@@ -32,7 +31,7 @@ _COPY = ".modules_to_save."
 Norms = list[tuple[str, "weakref.ref[torch.nn.Module]"]]
 
 
-class RunningStatistics(Probe):
+class RunningStatistics(HookedProbe):
     """Read the counters of batch norms before and after forward, and after backward."""
 
     table: ClassVar[str] = "statistics"
@@ -43,18 +42,14 @@ class RunningStatistics(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self._due = every(interval)
-        self._hooks = HandleStack()
         self._tensors: Tensors | None = None
         self._all: Norms = []
         self._norms: Norms = []
         self._counts: list[torch.Tensor] = []
         self._unsaved: set[str] = set()
         self._frozen = FrozenStatistics()
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hook off at the end."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Read the counters before the model runs."""

@@ -20,18 +20,17 @@ from ftlab.probes.graph.flow_calls import FlowCalls, tensors_in
 from ftlab.probes.graph.module_hook import SharedHook, SharedPreHook
 from ftlab.probes.graph.recomputed import Recomputed
 from ftlab.probes.graph.step_calls import SecondLook, StepCalls, marked
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.naming import clean_name
 from ftlab.probes.precision.autocast_states import AutocastStates
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.torch_private import hook_modules, is_within_backward
-from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
 
-class GraphFlow(Probe):
+class GraphFlow(HookedProbe):
     """Find the modules at which tensors lose their graph, on due steps.
 
     A step is due by the schedule, and when a parameter that had a gradient at the step
@@ -47,23 +46,18 @@ class GraphFlow(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self._due = every(interval)
         self._again = False
         self._step = -1
-        self._hooks = HandleStack()
         self._calls: FlowCalls | None = None
         self._called: StepCalls | None = None
         self._second = SecondLook()
         self._blind = False
         self._batch = -1
-        self._error: Exception | None = None
         self._received: Sequence[bool] = ()
         self._recomputed = Recomputed()
         self._autocast = AutocastStates()
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end, whenever that is."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Put hooks on the modules when the step is due."""
@@ -141,9 +135,7 @@ class GraphFlow(Probe):
     def on_gradients(self, moment: Moment) -> Iterator[Reading]:
         """Take the hooks off and hand over what they have seen."""
         self._hooks.remove()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         received = [each.grad is not None for each in moment.tensors.parameters]
         self._again = self._step != moment.step and _fewer(self._received, received)
         self._received = received

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ftlab.probes.graph.nan_makers import GIVEN, Maker, maker_of
 from ftlab.probes.graph.steep_places import Flag, steep_places
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.hooked import HookedProbe
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.stepping.backward_ear import hear_backward
 from ftlab.probes.subject import Subject
@@ -32,10 +33,11 @@ KEPT = 8
 """Origins that are told of in a run: those that follow have the same one."""
 
 
-class Origins(Probe):
+class Origins(HookedProbe):
     """Tell which operation made a loss or its gradients NaN or infinite."""
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self._due = every(interval)
         self._subject: Subject | None = None
         self._step = 0
@@ -45,7 +47,6 @@ class Origins(Probe):
         self._losses: list[torch.Tensor] = []
         self._armed = False
         self._told = 0
-        self._error: Exception | None = None
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Listen for backward."""
@@ -58,9 +59,6 @@ class Origins(Probe):
             self._step, self._maker = moment.step, None
             self._flags, self._losses = [], []
         return ()
-
-    def _fail(self, error: Exception) -> None:
-        self._error = error  # raised in on_gradients, where the recorder can catch it
 
     def _look(self, losses: Sequence[Any]) -> None:
         scalars = [
@@ -98,9 +96,7 @@ class Origins(Probe):
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what was found; the last reading counts."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         maker, makers = self._maker, [maker for maker, _ in self._flags]
         if maker is None and not makers and not self._losses:
             return []

@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.saved_values import saved
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.loss.loss_weight import SUMS_OF_TWO, factor_of
-from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.probe import Moment, Reading, Result
 from ftlab.probes.schedule import every
 from ftlab.probes.stepping.backward_ear import hear_backward
 from ftlab.probes.subject import Subject
@@ -32,7 +33,7 @@ _MEAN, _SUM = 1, 2
 """How torch numbers the reductions of its own losses."""
 
 
-class ConstantTerms(Probe):
+class ConstantTerms(HookedProbe):
     """Measure, on due steps, the part of the loss that has no gradient.
 
     Step values: ``constant_loss``, that part in the units of what backward is called
@@ -45,10 +46,10 @@ class ConstantTerms(Probe):
     """
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self.schedule = every(interval)
         self._open = False
         self._found: torch.Tensor | None = None
-        self._error: Exception | None = None
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Listen for backward."""
@@ -64,14 +65,9 @@ class ConstantTerms(Probe):
             self._open = False
             self._found = constant_part(losses)
 
-    def _fail(self, error: Exception) -> None:
-        self._error = error  # raised in on_gradients, where the recorder can catch it
-
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what was found."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         found, self._found = self._found, None
         return () if found is None else (Reading(found, _finish),)
 

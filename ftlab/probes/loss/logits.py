@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.inventory import hookable_modules
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import IGNORED_LABEL, batch_fields
 from ftlab.probes.torch_private import has_values
 from ftlab.records.attributes import attribute_of
-from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
 POSITIONS, ELEMENTS = 32, 2**18
@@ -34,7 +33,7 @@ MASKED = -6e4
 """Logits below are masks: -inf, the smallest number of a dtype, -1e9."""
 
 
-class Logits(Probe):
+class Logits(HookedProbe):
     """Measure the logits of a sample of positions, with a label where there are any."""
 
     columns: ClassVar[Sequence[Column]] = (
@@ -46,17 +45,12 @@ class Logits(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self.schedule = every(interval)
-        self._hooks = HandleStack()
         self._step = -1
         self._seen: list[tuple[int, torch.Tensor]] = []
         self._head: tuple[int, torch.Tensor] | None = None
         self._counted: torch.Tensor | None = None
-        self._error: Exception | None = None
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end, whenever that is."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Put a hook on the model's end, and one on its head."""
@@ -102,9 +96,7 @@ class Logits(Probe):
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the micro-batches so far showed; the last reading counts."""
         self._hooks.remove()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         if self._step != moment.step or not self._seen:
             return []
         widest = max(wide for wide, _ in self._seen)

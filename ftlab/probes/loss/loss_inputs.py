@@ -15,11 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.saved_values import saved
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.loss.label_counts import common_label, weightless
 from ftlab.probes.loss.logits import ELEMENTS, POSITIONS, spread_over, unravelled
 from ftlab.probes.loss.loss_terms import Term, terms_of
 from ftlab.probes.naming import clean_name
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.stepping.backward_ear import hear_backward
 from ftlab.probes.subject import Subject
@@ -36,7 +37,7 @@ OFFSETS = (-1, 0, 1, 2)
 """How far behind a position the token may lie that its logits are to predict."""
 
 
-class LossInputs(Probe):
+class LossInputs(HookedProbe):
     """Measure what the terms of a loss were given, and against what they hold it."""
 
     table: ClassVar[str] = "losses"
@@ -59,11 +60,11 @@ class LossInputs(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self.schedule = every(interval)
         self._step, self._thread = -1, 0
         self._tokens: torch.Tensor | None = None
         self._found: list[tuple[Term, torch.Tensor]] = []
-        self._error: Exception | None = None
         self._open = False
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
@@ -82,9 +83,6 @@ class LossInputs(Probe):
         self._open = True
         return ()
 
-    def _fail(self, error: Exception) -> None:
-        self._error = error  # raised in on_gradients, where the recorder can catch it
-
     def _look(self, losses: Sequence[Any]) -> None:
         if not self._open or self._thread != threading.get_ident():
             return
@@ -97,9 +95,7 @@ class LossInputs(Probe):
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the first micro-batch showed; the last reading counts."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         if self._step != moment.step or not self._found:
             return []
         rows = [_row(moment, term, n) for n, (term, _) in enumerate(self._found)]

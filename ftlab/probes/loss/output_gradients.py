@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.flow_calls import floats_in
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.inventory import hookable_modules
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.listener import shield
-from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
 
-class OutputGradients(Probe):
+class OutputGradients(HookedProbe):
     """Measure the gradient of what the model puts out, but for the loss itself."""
 
     columns: ClassVar[Sequence[Column]] = (
@@ -32,16 +31,11 @@ class OutputGradients(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self.schedule = every(interval)
-        self._hooks = HandleStack()
         self._step = -1
         self._largest: list[torch.Tensor] = []
-        self._error: Exception | None = None
         self._told = shield(self._look, self._fail)
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Look at the output of the pass that begins."""
@@ -65,14 +59,9 @@ class OutputGradients(Probe):
             largest = torch.linalg.vector_norm(gradient.detach(), torch.inf)
             self._largest.append(largest.float())
 
-    def _fail(self, error: Exception) -> None:
-        self._error = error  # raised in on_gradients instead
-
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over the largest of the passes so far; the last reading counts."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         if self._step != moment.step or not self._largest:
             return ()
         device = self._largest[0].device

@@ -21,20 +21,21 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.loss.loss_graph import (
     SampleMeans,
     means_from_graph,
     means_from_output,
     spread_of,
 )
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.stepping.backward_ear import hear_backward
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.listener import shield
 from ftlab.records.errors import BadValueError
 from ftlab.records.event import Event
-from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.handle import Handle
 
 TOKENS = 16
 """First tokens of a sample that are kept."""
@@ -55,7 +56,7 @@ class _Batch(NamedTuple):
     thread: int
 
 
-class SampleLosses(Probe):
+class SampleLosses(HookedProbe):
     """Keep the ``keep`` highest losses of single samples, and those most unusual.
 
     Parameters
@@ -70,13 +71,12 @@ class SampleLosses(Probe):
         if keep < 1:
             msg = f"highest_losses={keep!r}: keep at least 1 sample, or 0 for none."
             raise BadValueError(msg)
+        super().__init__()
         self._keep = keep
-        self._hooks = HandleStack()
         self._batch: _Batch | None = None
         self._found: list[torch.Tensor] = []
         self._sizes: list[int] = []
         self._spreads: dict[int, torch.Tensor] = {}
-        self._error: Exception | None = None
         self._decode: Callable[[list[int]], str] | None = None
         self._forget()
 
@@ -108,9 +108,7 @@ class SampleLosses(Probe):
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the micro-batches so far showed; the last reading counts."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         if not self._found:
             return []
         sizes, step = tuple(self._sizes), moment.step
@@ -125,9 +123,6 @@ class SampleLosses(Probe):
         self._hooks.remove()
         self._found, self._sizes, self._spreads = [], [], {}
         return {}
-
-    def _fail(self, error: Exception) -> None:
-        self._error = error  # raised in on_gradients, where the recorder can catch it
 
     # --- on the training thread, within the step
 

@@ -49,7 +49,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         tied=lambda: [
             [e.name, *e.aliases] for e in named_parameters(model) if e.aliases
         ],
-        compiled=lambda: _is_compiled(model),
+        compiled=lambda: is_compiled(model),
         buffers=lambda: buffer_facts(inner),
         compilation=lambda: compiled_facts(model),
         four_bit=lambda: four_bit_facts(inner),
@@ -137,7 +137,7 @@ def _has_input_hook(model: Any) -> bool:
     return any(name.startswith("make_inputs_require_grad") for name in names)
 
 
-def _is_compiled(model: torch.nn.Module) -> bool:
+def is_compiled(model: torch.nn.Module) -> bool:
     """Tell ``torch.compile(model)`` and ``model.compile()``, of any part."""
     return any(
         type(module).__name__ == "OptimizedModule"

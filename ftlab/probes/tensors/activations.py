@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.module_hook import HooksOfAForward, ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.naming import clean_name
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tensors.reductions import l2_and_max
 from ftlab.probes.torch_private import has_values
-from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
 _SILENT = (
@@ -38,7 +37,7 @@ _SILENT = (
 """Modules whose output says nothing that their input does not."""
 
 
-class Activations(Probe):
+class Activations(HookedProbe):
     """Measure root mean square and largest magnitude of each leaf-like module's output.
 
     A PEFT layer counts as one module: its output is what the next module sees.
@@ -49,17 +48,14 @@ class Activations(Probe):
         Column("act_rms", "1", "Root mean square of the module's output."),
         Column("act_max", "1", "Largest magnitude in the module's output."),
     )
+    _hooks: HooksOfAForward
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self.schedule = every(interval)
         self._hooks = HooksOfAForward()
         self._step = -1
         self._seen: list[tuple[str, int, torch.Tensor]] = []
-        self._error: Exception | None = None
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end, whenever that is."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Put a hook on each leaf-like module, and one on the model's end."""
@@ -93,9 +89,7 @@ class Activations(Probe):
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the micro-batches so far showed; the last reading counts."""
         self._hooks.remove()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         if self._step != moment.step:
             return []
         devices = _by_device(self._seen)

@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.graph.flow_calls import floats_in
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.hooked import HookedProbe
 from ftlab.probes.inventory import hookable_modules
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
-from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.records.attributes import attribute_of
-from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
 
-class PromptTargets(Probe):
+class PromptTargets(HookedProbe):
     """Count how many targets stand where they belong, and how many before that."""
 
     columns: ClassVar[Sequence[Column]] = (
@@ -38,15 +37,10 @@ class PromptTargets(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
+        super().__init__()
         self._due = every(interval)
-        self._hooks = HandleStack()
         self._ids: torch.Tensor | None = None
         self._counts: list[torch.Tensor] = []
-        self._error: Exception | None = None
-
-    def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Take the hooks off at the end."""
-        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Look at the output of the pass that begins, when the step is due."""
@@ -84,9 +78,7 @@ class PromptTargets(Probe):
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Take the hooks off and hand over the counts of all micro-batches."""
         self._hooks.remove()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        self._raise_failure()
         counts, self._counts = self._counts, []
         return (Reading(torch.stack(counts).sum(0), _shares),) if counts else ()
 

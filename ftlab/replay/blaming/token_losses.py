@@ -112,11 +112,7 @@ class LossCatcher(TorchDispatchMode):
         self._hooks: list[Any] = []
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func`` and keep what it was called with if it is a loss."""
         kwargs = kwargs or {}

@@ -21,17 +21,22 @@ STAYED = 3
 """Steps after which what has left its history, and stayed away, begins a new one."""
 
 
-class _AllZero(Predicate):
-    """Whether all is zero, where it was not before."""
+class _Fading(Predicate):
+    """Asks of places whether they are too small, where they were not before."""
 
-    label = "all zero"
     own_places = True
+
+    def __init__(self) -> None:
+        self._alive: set[str] = set()
 
     def forget(self) -> None:
         self._alive.clear()
 
-    def __init__(self) -> None:
-        self._alive: set[str] = set()
+
+class _AllZero(_Fading):
+    """Whether all is zero, where it was not before."""
+
+    label = "all zero"
 
     def measure(self, tensor: torch.Tensor) -> torch.Tensor:
         return largest(tensor).float()
@@ -45,17 +50,10 @@ class _AllZero(Predicate):
         return "all zero, where it was not before"
 
 
-class _Subnormal(Predicate):
+class _Subnormal(_Fading):
     """Whether all is below the smallest normal number, where it was not before."""
 
     label = "subnormal"
-    own_places = True
-
-    def forget(self) -> None:
-        self._alive.clear()
-
-    def __init__(self) -> None:
-        self._alive: set[str] = set()
 
     def measure(self, tensor: torch.Tensor) -> torch.Tensor:
         # In double, where no device flushes what is subnormal in the tensor's dtype.

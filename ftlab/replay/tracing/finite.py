@@ -1,7 +1,7 @@
 """Which values are non-finite, asked cheaply."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -142,6 +142,6 @@ def float_leaves(values: Any) -> Iterator[torch.Tensor]:
             yield leaf
 
 
-def tensor_leaves(values: Any) -> Sequence[torch.Tensor]:
+def tensor_leaves(values: Any) -> list[torch.Tensor]:
     """Return the tensors within nested containers."""
     return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]

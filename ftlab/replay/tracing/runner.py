@@ -92,11 +92,7 @@ class StepRunner(TorchDispatchMode):
         self._index = -1
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func`` and pause behind it if it is the wanted one."""
         kwargs = kwargs or {}

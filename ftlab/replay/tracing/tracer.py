@@ -73,11 +73,7 @@ class OpTracer(TorchDispatchMode):
         self._first_task: int | None = None
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run ``func`` and note where it ran and what became non-finite."""
         kwargs = kwargs or {}

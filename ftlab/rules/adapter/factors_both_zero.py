@@ -63,11 +63,7 @@ class FactorsBothZero(Rule):
     status = "stable"
     requires = (
         needs_gradients,
-        needs_column(
-            "weight_l2",
-            "the norms of the trained weights",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_column("weight_l2", "the norms of the trained weights"),
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

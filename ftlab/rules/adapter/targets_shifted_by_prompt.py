@@ -57,9 +57,7 @@ class TargetsShiftedByPrompt(Rule):
     status = "stable"
     requires = (
         needs_step_values(
-            "prompt_targets",
-            "the gradient of the logits of a prompt-tuned model",
-            "ftlab.watch(...) with its standard probes",
+            "prompt_targets", "the gradient of the logits of a prompt-tuned model"
         ),
     )
 

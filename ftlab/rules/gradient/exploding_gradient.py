@@ -88,11 +88,7 @@ class ExplodingGradient(Rule):
     code = "GRD002"
     status = "stable"
     requires = (
-        needs_step_values(
-            "grad_norm",
-            "the global gradient norm of each step",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_step_values("grad_norm", "the global gradient norm of each step"),
         needs_losses,
     )
     caused_by = ("OPT014", "GRD005", "OPT027")

@@ -91,9 +91,7 @@ class HooksPilingUp(Rule):
     code = "GRD010"
     requires = (
         needs_step_values(
-            "piled_hooks",
-            "how many hooks of one function are on one module",
-            "ftlab.watch(...) with its standard probes",
+            "piled_hooks", "how many hooks of one function are on one module"
         ),
     )
 

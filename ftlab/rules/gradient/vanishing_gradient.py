@@ -105,13 +105,7 @@ class VanishingGradient(Rule):
     code = "GRD001"
     status = "stable"
     caused_by = ("GRD002", "ADP018")
-    requires = (
-        needs_column(
-            "grad_l2",
-            "the gradient norm of every trainable tensor",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_column("grad_l2", "the gradient norm of every trainable tensor"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for layers that lag behind, one for the whole model."""

@@ -53,11 +53,7 @@ class CopyRunsOriginal(Rule):
 
     code = "MOD018"
     requires = (
-        needs_steps_if_recorded(
-            "borrowed_calls",
-            "the calls of copies of the model",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_steps_if_recorded("borrowed_calls", "the calls of copies of the model"),
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

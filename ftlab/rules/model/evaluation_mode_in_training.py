@@ -94,13 +94,7 @@ class EvaluationModeInTraining(Rule):
 
     code = "MOD006"
     status = "stable"
-    requires = (
-        needs_steps_if_recorded(
-            "modes_off",
-            "the mode of the model's parts",
-            "ftlab.watch(...) with its standard probes",
-        ),
-    )
+    requires = (needs_steps_if_recorded("modes_off", "the mode of the model's parts"),)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, for the first time that the worst of it lasted."""

@@ -67,11 +67,7 @@ class ModeFixedByTracing(Rule):
 
     code = "MOD019"
     requires = (
-        needs_steps_if_recorded(
-            "traced_modules",
-            "the modes of traced modules",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_steps_if_recorded("traced_modules", "the modes of traced modules"),
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -70,14 +70,7 @@ class NewTokensFrozen(Rule):
 
     code = "MOD009"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "still",
-            "which tokens are new",
-            "ftlab.watch(...) with its standard probes",
-            TABLE,
-        ),
-    )
+    requires = (needs_if_recorded("still", "which tokens are new", table=TABLE),)
     caused_by = ("OPT002", "GRD003")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -72,10 +72,7 @@ class ParametersNotRegistered(Rule):
     status = "stable"
     requires = (
         needs_if_recorded(
-            "held",
-            "which parameters modules keep unregistered",
-            "ftlab.watch(...) with its standard probes",
-            TABLE,
+            "held", "which parameters modules keep unregistered", table=TABLE
         ),
     )
 

@@ -92,11 +92,7 @@ class TeacherWithDropout(Rule):
 
     code = "MOD016"
     requires = (
-        needs_step_values(
-            "teacher_looks",
-            "passes of teachers and their modes",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_step_values("teacher_looks", "passes of teachers and their modes"),
     )
 
     def applies(self, run: Run) -> bool:

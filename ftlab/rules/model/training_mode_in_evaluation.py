@@ -56,11 +56,7 @@ class TrainingModeInEvaluation(Rule):
     code = "MOD010"
     status = "stable"
     requires = (
-        needs_steps_if_recorded(
-            "dropouts_on",
-            "the mode of the model's parts",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_steps_if_recorded("dropouts_on", "the mode of the model's parts"),
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -76,11 +76,7 @@ class FlatLoss(Rule):
     code = "NUM003"
     status = "stable"
     requires = (
-        needs_column(
-            "update_l2",
-            "how far each update moved each tensor",
-            "ftlab.watch(...) with its standard probes",
-        ),
+        needs_column("update_l2", "how far each update moved each tensor"),
         needs_rates,
     )
     caused_by = ("ADP001", "GRD003", "OPT002", "OPT001", "OPT005", "NUM002", ANY)

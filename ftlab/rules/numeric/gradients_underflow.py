@@ -73,8 +73,7 @@ class GradientsUnderflow(Rule):
         needs_column(
             "coarse",
             "which elements of the gradients are zeros, or of few bits",
-            "ftlab.watch(...) with its standard probes",
-            TABLE,
+            table=TABLE,
         ),
     )
 

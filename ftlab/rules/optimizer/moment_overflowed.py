@@ -66,7 +66,6 @@ class MomentOverflowed(Rule):
             "moment1_l2",
             "the optimizer's moments",
             "ftlab.watch(model, optimizer) with the standard probes",
-            "tensors",
         ),
     )
     caused_by = ("NUM001",)

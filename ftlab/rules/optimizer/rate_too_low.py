@@ -66,10 +66,7 @@ class RateTooLow(Rule):
     code = "OPT013"
     requires = (
         needs_column(
-            "ratio",
-            "the size of B A against the base weight",
-            "ftlab.watch(...) with its standard probes",
-            "adapters",
+            "ratio", "the size of B A against the base weight", table="adapters"
         ),
         needs_rates,
     )

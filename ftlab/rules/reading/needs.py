@@ -18,9 +18,7 @@ needs_losses = needs_step_values(
     "watch a loop that calls backward on the loss while ftlab is attached",
 )
 needs_gradients = needs_column(
-    "has_grad",
-    "whether each trainable tensor had a gradient",
-    "ftlab.watch(...) with its standard probes",
+    "has_grad", "whether each trainable tensor had a gradient"
 )
 needs_model_facts = needs_facts(
     "model", "facts of the model", "pass the model: ftlab.watch(model)"

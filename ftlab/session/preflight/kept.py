@@ -20,6 +20,7 @@ from ftlab.replay.capsules.own_variables import OwnVariables
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
+from ftlab.replay.capsules.update_capsule import held
 from ftlab.replay.torch_private import bytes_of, version
 from ftlab.replay.tracing.modules import all_modules
 
@@ -79,8 +80,8 @@ class KeptState:
     def __init__(self, what: Kept) -> None:
         bare = [unwrapped(each) for each in what.optimizers]
         modules = all_modules(what.model)
-        held = [p for each in bare for p in _parameters_of(each)]
-        self._parameters = _KeptParameters(what.model, held, values=what.values)
+        known = [p for each in bare for p in held(each)]
+        self._parameters = _KeptParameters(what.model, known, values=what.values)
         trained = self._parameters.trained
         self._gradients = KeptGradients(trained, copied=what.values)
         self._buffers = [
@@ -256,11 +257,6 @@ def _with_inner(scheduler: Any) -> Iterator[Any]:
     for each in within:
         if each is not None:
             yield from _with_inner(each)
-
-
-def _parameters_of(optimizer: Any) -> Iterator[torch.nn.Parameter]:
-    for group in optimizer.param_groups:
-        yield from group["params"]
 
 
 def _tensors(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:

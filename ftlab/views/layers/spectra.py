@@ -13,7 +13,7 @@ from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
 from ftlab.views.layers.lora_summary import RAW_STEPS
 from ftlab.views.style import count
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.names import NameRecord
-    from ftlab.runlog.run import Run
 
 NAMED = 3
 """Pairs that a line of text names."""
@@ -32,7 +31,7 @@ LATEST = 512
 """Steps that hold a measurement of every pair, also of large ranks."""
 
 
-class SpectraView(View[Spectra]):
+class SpectraView(RunView[Spectra]):
     """How the energy of each LoRA update is spread over its directions, over the steps.
 
     The energy of an update is the sum of the squared singular values of B A. One that
@@ -61,10 +60,6 @@ class SpectraView(View[Spectra]):
 
     title = "Ranks in use"
 
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
-
     def headline(self) -> str:
         """Say how many directions the updates used in the latest measurement."""
         run = self._run
@@ -72,9 +67,6 @@ class SpectraView(View[Spectra]):
 
     def _stamp(self) -> Hashable:
         return id(self._run), self._run.last_step, len(self._run.names("adapters"))
-
-    def _adopt(self, run: Run) -> None:
-        self._run = run
 
     def _summarise(self) -> Spectra:
         return spectra_of(self._run, 64 if self._run.last_step > RAW_STEPS else 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ftlab.records.printable import harmless
 from ftlab.views.style import SERIES, number
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.event import Event
-    from ftlab.runlog.run import Run
 
 WORDS = 64
 """Characters of an answer that the text shows."""
@@ -67,7 +66,7 @@ class Answer:
     by_token: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
 
-class AnswersView(View["tuple[Answer, ...]"]):
+class AnswersView(RunView["tuple[Answer, ...]"]):
     """Answers to fixed prompts: the latest ones, and how length and repetition went.
 
     Examples
@@ -87,19 +86,12 @@ class AnswersView(View["tuple[Answer, ...]"]):
 
     title = "Answers"
 
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
-
     def headline(self) -> str:
         """Say how the latest answers ended."""
         return _headline(self.summary) if self.summary else ""
 
     def _stamp(self) -> Hashable:
         return id(self._run), sum(each.kind == "answers" for each in self._run.events)
-
-    def _adopt(self, run: Run) -> None:
-        self._run = run
 
     def _summarise(self) -> tuple[Answer, ...]:
         events = [each for each in self._run.events if each.kind == "answers"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ftlab.records.budget import FIRST_LOOK, SHORTEST
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
-
-    from ftlab.runlog.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class CostSummary:
         return float(np.nanmean(rest)) if np.isfinite(rest).any() else float("nan")
 
 
-class CostView(View[CostSummary]):
+class CostView(RunView[CostSummary]):
     """What watching takes of each step, and how often it could measure.
 
     Examples
@@ -89,10 +87,6 @@ class CostView(View[CostSummary]):
     """
 
     title = "Cost of watching"
-
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
 
     def _stamp(self) -> Hashable:
         return self._run.version, str(self._run.meta.get("measured"))

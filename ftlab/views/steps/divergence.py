@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING
 
 from ftlab.runlog.divergence import Comparison, comparisons
 from ftlab.views.style import SERIES
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
-    from ftlab.runlog.run import Run
 
-
-class DivergenceView(View[tuple[Comparison, ...]]):
+class DivergenceView(RunView[tuple[Comparison, ...]]):
     """Evaluation losses beside the training loss, and from when on they go apart.
 
     Parameters
@@ -30,10 +26,6 @@ class DivergenceView(View[tuple[Comparison, ...]]):
     """
 
     title = "Training against evaluation"
-
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
 
     @property
     def diverges(self) -> bool:
@@ -45,9 +37,6 @@ class DivergenceView(View[tuple[Comparison, ...]]):
         """First step from which on they go apart; -1 when they do not."""
         found = [each.since for each in self.summary if each.verdict == "diverges"]
         return min(found, default=-1)
-
-    def _stamp(self) -> Hashable:
-        return self._run.version
 
     def _summarise(self) -> tuple[Comparison, ...]:
         return comparisons(self._run)

@@ -12,16 +12,13 @@ from ftlab.runlog.same_data import SameData, same_data
 from ftlab.runlog.seed_chain import Source, sources_of
 from ftlab.views.steps.run_comparison import RunComparisonView, wrapped
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
-    from ftlab.runlog.run import Run
 
 _SAID = {True: "fixed", False: "not fixed", None: ""}
 
@@ -48,7 +45,7 @@ class SeedSummary:
     drawn: dict[str, NDArray[np.int64]]
 
 
-class SeedsView(View[SeedSummary]):
+class SeedsView(RunView[SeedSummary]):
     """Every source of randomness of a run, and the steps that have drawn from it.
 
     Examples
@@ -60,10 +57,6 @@ class SeedsView(View[SeedSummary]):
     """
 
     title = "Seeds"
-
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
 
     def against(self, other: object) -> RunComparisonView:
         """Compare with another run: since which step they differ, in what, and why.
@@ -86,9 +79,6 @@ class SeedsView(View[SeedSummary]):
         Two runs: they have no step in common
         """
         return RunComparisonView(self._run, other)
-
-    def _stamp(self) -> Hashable:
-        return self._run.version
 
     def _summarise(self) -> SeedSummary:
         table = self._run.steps

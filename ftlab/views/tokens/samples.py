@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftlab.views.style import SERIES
-from ftlab.views.view import View
+from ftlab.views.view import RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.event import Event
-    from ftlab.runlog.run import Run
 
 SHOWN = 10
 """Samples that text and figure show."""
@@ -72,7 +69,7 @@ class HighSample:
         return f"{words} {cut!r}" if cut else words
 
 
-class HighestLossesView(View[tuple[HighSample, ...]]):
+class HighestLossesView(RunView[tuple[HighSample, ...]]):
     """The samples with the highest losses, the highest first.
 
     Parameters
@@ -95,13 +92,6 @@ class HighestLossesView(View[tuple[HighSample, ...]]):
     """
 
     title = "Highest losses"
-
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
-
-    def _stamp(self) -> Hashable:
-        return self._run.version
 
     def _summarise(self) -> tuple[HighSample, ...]:
         events = [each for each in self._run.events if each.kind == "sample"]

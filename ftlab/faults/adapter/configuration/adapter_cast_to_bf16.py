@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-cast-to-bf16",
     "the adapter learns next to nothing at a small learning rate",
     code="ADP019",
     places=("param *.lora_A.*",),

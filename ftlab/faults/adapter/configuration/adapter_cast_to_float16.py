@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-cast-to-float16",
     "the loss is NaN from the second step on",
     code="ADP019",
     places=("param *.lora_?.*",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-lost",
     "the served adapter is weaker than in training",
     code="ADP025",
     places=("config lora_alpha", "config scaling"),

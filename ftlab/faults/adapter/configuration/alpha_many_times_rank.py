@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-many-times-rank",
     "the first steps throw the model off",
     code="ADP018",
     places=("config lora_alpha",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-of-the-file-ignored",
     "a trained adapter has a quarter of its effect after it was loaded",
     code="ADP025",
     places=("config scaling", "module *"),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-set-too-late",
     "the adapter is several times stronger after loading than it was in training",
     code="ADP017",
     places=("config lora_alpha",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "base-overrun",
     "the model has forgotten what it could do before",
     code="ADP063",
     places=("module *_proj",),

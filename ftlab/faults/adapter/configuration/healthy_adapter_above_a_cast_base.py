@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapter-above-a-cast-base",
     "the adapter is in another dtype than the model, and moves by very little",
     looks_like=("ADP019", "NUM002"),
     steps=60,

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "all-in-float64",
     "the adapter is in float64",
     looks_like=("ADP019",),
 )

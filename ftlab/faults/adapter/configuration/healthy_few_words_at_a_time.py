@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "few-words-at-a-time",
     "the adapter's effective rank begins near 1",
     looks_like=("ADP051",),
 )

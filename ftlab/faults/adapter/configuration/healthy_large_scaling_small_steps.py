@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "large-scaling-small-steps",
     "the scaling is 8, and alpha as large as the rank",
     looks_like=("ADP018",),
 )

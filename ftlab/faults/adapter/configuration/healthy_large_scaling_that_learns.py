@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "large-scaling-that-learns",
     "the adapter is larger than the weight, and alpha is eight times the rank",
     looks_like=("ADP018", "GRD002"),
     steps=64,

@@ -10,7 +10,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "new-directions",
     "some of the largest directions are not the base's",
     looks_like=("ADP063",),
     steps=65,

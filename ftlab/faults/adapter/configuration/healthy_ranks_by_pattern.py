@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ranks-by-pattern",
     "layers differ in rank, alpha and scaling",
     looks_like=(
         "ADP017",

@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ranks-counted-in-micro-batches",
     "the allocator's clock goes twice as fast as the optimizer's steps",
     looks_like=("ADP036",),
     steps=STEPS,

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ranks-given-by-callback",
     "parts of the adapter become exactly 0 during training",
     looks_like=("ADP036", "ADP001", "ADP037"),
     steps=STEPS,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ranks-of-a-short-trial",
     "all ranks of AdaLoRA are there, and nothing calls the allocator",
     looks_like=("ADP036",),
     steps=STEPS,

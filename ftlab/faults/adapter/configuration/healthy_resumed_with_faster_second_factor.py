@@ -62,7 +62,6 @@ def _halving() -> Any:
 
 
 HEALTHY = Healthy(
-    "resumed-with-faster-second-factor",
     "a resumed Trainer has other rates than its arguments",
     looks_like=("ADP027",),
     steps=8,

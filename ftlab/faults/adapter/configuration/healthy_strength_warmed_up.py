@@ -24,15 +24,13 @@ def build() -> Case:
         share = min(1.0, (1 + len(case.losses)) / WARM)
         for layer in layers:
             layer.set_scale(current().adapter, share)
-        loss: torch.Tensor = model(**batch).loss
-        return loss
+        return model(**batch).loss
 
     case = Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
     return case
 
 
 HEALTHY = Healthy(
-    "strength-warmed-up",
     "the scaling of every layer grows at each measurement",
     looks_like=("ADP017",),
 )

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "weighted-by-strength",
     "the scaling of two adapters was set by hand, to different numbers",
     looks_like=("ADP017", "ADP008"),
     steps=60,

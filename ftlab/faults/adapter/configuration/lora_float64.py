@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lora-float64",
     "training is several times slower and the file twice as large",
     code="ADP019",
     places=("param *.lora_*",),

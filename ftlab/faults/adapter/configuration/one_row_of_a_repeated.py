@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-row-of-a-repeated",
     "a larger r makes no difference, and the adapter learns less than others",
     code="ADP051",
     places=("param *lora_A.*",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rank-enlarged-by-copies",
     "a larger r makes no difference to the loss",
     code="ADP051",
     places=("param *lora_A.*",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rank-of-lora-in-adalora",
     "a higher rank of AdaLoRA changes nothing",
     code="ADP040",
     places=("config r",),

@@ -10,6 +10,7 @@ Source: huggingface/peft#1801 (``total_batched_samples`` was passed).
 
 from typing import Any
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.methods import ranked
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.fault import Case, Fault
@@ -24,11 +25,8 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=5e-3)
 
     def step(batch: Any) -> float:
-        total = 0.0
-        for part in range(PARTS):
-            loss = model(**{k: v[part::PARTS] for k, v in batch.items()}).loss / PARTS
-            loss.backward()
-            total += float(loss.detach())
+        parts = [{k: v[at::PARTS] for k, v in batch.items()} for at in range(PARTS)]
+        total = backwards(model(**part).loss / PARTS for part in parts)
         optimizer.step()
         done = len(case.losses) + 1
         model.base_model.update_and_allocate(done if fixed else PARTS * done)
@@ -40,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ranks-by-micro-batch",
     "AdaLoRA has given all ranks away before the training has really begun",
     code="ADP036",
     places=("call update_and_allocate",),

@@ -37,7 +37,6 @@ def allocating() -> Any:
 
 
 FAULT = Fault(
-    "ranks-kept-by-a-trainer",
     "AdaLoRA ends with init_r ranks per layer, and rank_pattern is None",
     code="ADP036",
     places=("call update_and_allocate",),

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ranks-without-importance",
     "the loss jumps back to that of the base model again and again",
     code="ADP036",
     places=("call update_and_allocate",),

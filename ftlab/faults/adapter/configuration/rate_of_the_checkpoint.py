@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-of-the-checkpoint",
     "the new learning rate has no effect after resume_from_checkpoint",
     code="ADP027",
     places=("config learning_rate",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rslora-alpha-too-large",
     "the loss jumps in the first steps and settles above its start",
     code="ADP018",
     places=("config lora_alpha",),

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rslora-flag-lost",
     "the served adapter is much weaker than in training",
     code="ADP025",
     places=("config use_rslora", "config scaling"),

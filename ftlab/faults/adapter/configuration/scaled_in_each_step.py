@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaled-in-each-step",
     "the adapter takes over, step by step",
     code="ADP017",
     places=("module *",),

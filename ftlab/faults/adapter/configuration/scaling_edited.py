@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaling-edited",
     "one layer of the adapter is stronger in training than after loading",
     code="ADP017",
     places=("module *",),

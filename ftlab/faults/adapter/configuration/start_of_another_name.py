@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "start-of-another-name",
     "a better start of LoRA makes no difference at all",
     code="ADP040",
     places=("config eva_config",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "tokens-of-one-id",
     "new tokens are not learned although their rows are trained",
     code="ADP040",
     places=("config trainable_token_indices",),

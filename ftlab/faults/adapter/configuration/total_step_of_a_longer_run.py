@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "total-step-of-a-longer-run",
     "AdaLoRA has given next to no rank away when training is over",
     code="ADP036",
     places=("config total_step",),

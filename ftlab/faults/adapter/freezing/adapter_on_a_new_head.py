@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-on-a-new-head",
     "the classifier answers otherwise after loading than it did in training",
     code="ADP015",
     places=("param *score.base_layer.weight", "config target_modules"),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "base-written-to",
     "the saved adapter does not work as in training",
     code="ADP007",
     places=("param *.base_layer.weight",),

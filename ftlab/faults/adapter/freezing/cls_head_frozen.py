@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cls-head-frozen",
     "sequence classification with LoRA trains poorly; after loading it is random",
     code="ADP015",
     places=("param *score.weight",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "deleted-before-training",
     "after another adapter was deleted the head of this one does not learn",
     code="ADP010",
     places=("param *.modules_to_save.*",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "embedding-frozen-by-name",
     "the adapter on the embedding was asked for and never moves",
     code="ADP010",
     places=("param *.lora_embedding_?.*",),

@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "first-adapter-on-momentum",
     "an adapter that is no longer trained is worse after another one was",
     code="ADP007",
     places=("param *lora_*", "optimizer param_groups"),

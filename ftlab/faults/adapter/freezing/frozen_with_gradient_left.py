@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "frozen-with-gradient-left",
     "a frozen block goes on changing",
     code="ADP007",
     places=("param *",),

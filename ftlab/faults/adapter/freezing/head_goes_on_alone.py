@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-goes-on-alone",
     "only the head learns in the second stage; the adapter is what was loaded",
     code="ADP010",
     places=("call from_pretrained", "config inference_mode", "param *lora_*"),

@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "embedding-after-the-rest",
     "lora_embedding_A and B are frozen at 0 while all other pairs learn",
     looks_like=("ADP010", "ADP001"),
 )

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-adapter-beside",
     "every tensor of one of the adapters is frozen and 0",
     looks_like=(
         "ADP010",

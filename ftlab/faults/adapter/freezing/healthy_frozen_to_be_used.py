@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-to-be-used",
     "nothing is trainable for a moment, and after the last step",
     looks_like=("ADP010", "OPT002", "GRD003"),
     steps=40,

@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "head-before-adapter",
     "no pair of the adapter is trainable for a while, only the module that it keeps",
     looks_like=("ADP010", "ADP001", "GRD003"),
     steps=60,

@@ -49,7 +49,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "layers-in-turn",
     "layers that have learned are frozen after an evaluation, and others learn",
     looks_like=("ADP010", "ADP001", "GRD003"),
     steps=60,

@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "norm-and-head-too",
     "weights of the base are trained beside the adapter",
     looks_like=(
         "ADP016",

@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "probe-on-a-loaded-adapter",
     "the adapter of a transformers model is frozen, and its head learns",
     looks_like=("ADP010", "ADP001", "GRD003", "MOD006"),
 )

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "thawed-after-the-head",
     "an adapter that was loaded frozen, and looked past, learns beside a head",
     looks_like=("ADP045", "ADP010"),
 )

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trained-head-kept",
     "the head of a classifier is frozen",
     looks_like=("ADP015",),
 )

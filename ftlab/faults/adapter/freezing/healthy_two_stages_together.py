@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-stages-together",
     "an adapter that was loaded for use is trained along with a new one",
     looks_like=("ADP045", "ADP027"),
     steps=40,

@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "upper-blocks-first",
     "half of the adapter is frozen at 0 for a while, and has no moments until then",
     looks_like=("ADP010", "ADP001", "GRD003"),
     steps=60,

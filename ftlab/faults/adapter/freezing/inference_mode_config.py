@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "inference-mode-config",
     "an adapter made from a saved configuration does not learn",
     code="ADP010",
     places=("config inference_mode", "param *.lora_*"),

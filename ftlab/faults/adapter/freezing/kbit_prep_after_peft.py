@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "kbit-prep-after-peft",
     "the loss is constant and no error is raised: trainable params: 0",
     code="ADP010",
     places=("param *.lora_*",),

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "kept-head-frozen",
     "the head that was to be trained and saved does not change",
     code="ADP010",
     places=("param *.modules_to_save.*",),

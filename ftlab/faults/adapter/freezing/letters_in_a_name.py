@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "letters-in-a-name",
     "a part of the base is trained although only the adapter should be",
     code="ADP016",
     places=("param *.floral.*",),

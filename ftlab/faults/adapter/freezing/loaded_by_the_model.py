@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "loaded-by-the-model",
     "training goes on with a saved adapter, and only its head changes",
     code="ADP010",
     places=("call load_adapter", "config inference_mode"),

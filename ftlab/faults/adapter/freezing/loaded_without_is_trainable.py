@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "loaded-without-is-trainable",
     "training goes on with a saved adapter, and what is saved is what was loaded",
     code="ADP010",
     places=(

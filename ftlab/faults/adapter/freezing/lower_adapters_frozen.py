@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lower-adapters-frozen",
     "half of the adapter is still 0 when it is saved",
     code="ADP010",
     places=("param *.lora_B.*",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "magnitude-frozen",
     "DoRA learns directions, and its magnitudes stay those of the base",
     code="ADP010",
     places=("param *.lora_magnitude_vector.*",),

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-with-trained-biases",
     "the KL to the base stays small, and the model is far from the base",
     code="ADP016",
     places=("config bias", "call disable_adapter"),

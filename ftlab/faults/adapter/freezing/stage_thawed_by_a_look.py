@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "stage-thawed-by-a-look",
     "the adapter of the first stage changes once the second one was looked at",
     code="ADP045",
     places=("param *.lora_?.*", "call set_adapter"),

@@ -46,7 +46,6 @@ def freeze(model: Any) -> None:
 
 
 FAULT = Fault(
-    "stage-thawed-by-disabling",
     "the adapter of the first stage changes in the second one",
     code="ADP045",
     places=("param *.lora_?.*", "call disable_adapter"),

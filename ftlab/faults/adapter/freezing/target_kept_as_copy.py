@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "target-kept-as-copy",
     "a layer of each block is trained in full, not its adapter",
     code="ADP016",
     places=("param *.modules_to_save.*",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "thawed-beside-a-head",
     "only a head should learn, and the finished adapter below it changes",
     code="ADP045",
     places=("param *.lora_?.*", "call disable_adapter"),

@@ -39,7 +39,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "thawed-in-part-after-evaluation",
     "half of the adapter stands still after the first evaluation",
     code="ADP010",
     places=("param *.lora_?.*",),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "trained-tokens-elsewhere",
     "the new tokens mean nothing after training",
     code="ADP041",
     places=("config trainable_token_indices",),

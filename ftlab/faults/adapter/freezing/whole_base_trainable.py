@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "whole-base-trainable",
     "fine-tuning with LoRA takes the memory of full fine-tuning",
     code="ADP016",
     places=("param *.base_layer.weight",),

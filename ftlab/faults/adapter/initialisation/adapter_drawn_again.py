@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-drawn-again",
     "a fresh LoKr adapter gives other answers than the base model",
     code="ADP032",
     places=("param *.lokr_w1*",),

@@ -40,7 +40,6 @@ def reset(model: Any) -> None:
 
 
 FAULT = Fault(
-    "adapter-reset-each-epoch",
     "the loss begins anew at each epoch",
     code="ADP037",
     places=("module *",),

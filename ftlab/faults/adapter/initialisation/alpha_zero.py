@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-zero",
     "the adapter is trainable and active, and adds nothing",
     code="ADP011",
     places=("config lora_alpha",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "base-loaded-after-dora",
     "with DoRA the loss starts far above that of the base model",
     code="ADP043",
     places=("module *",),

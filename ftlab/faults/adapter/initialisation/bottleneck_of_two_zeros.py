@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bottleneck-of-two-zeros",
     "an adapter of one's own learns nothing",
     code="ADP039",
     places=("param *.bottleneck.*",),

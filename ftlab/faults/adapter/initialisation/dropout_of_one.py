@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "dropout-of-one",
     "the adapter gets no gradient and the loss is flat",
     code="ADP011",
     places=("config lora_dropout",),

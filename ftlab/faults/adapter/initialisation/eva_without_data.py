@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "eva-without-data",
     "EVA is no better than the default initialisation",
     code="ADP032",
     places=("config init_lora_weights",),

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapters-on-experts",
     "most experts get no token in a step",
     looks_like=("ADP001", "GRD003", "GRD001"),
 )

@@ -43,7 +43,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "averaged-weights",
     "weights are replaced for an evaluation, outside of the optimizer",
     looks_like=("ADP001", "GRD002", "OPT001", "ADP007"),
 )

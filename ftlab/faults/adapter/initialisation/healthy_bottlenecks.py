@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "bottlenecks",
     "half of the trained tensors are 0, the other half have gradients of 0 at first",
     looks_like=("ADP039", "GRD003", "ADP037"),
 )

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "continued",
     "the adapter is not 0 at the start, its configuration came from a file",
     looks_like=(
         "ADP001",

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "embedding-adapter",
     "lora_embedding_A is 0 and lora_embedding_B has a gradient of 0 at the start",
     looks_like=("ADP001", "GRD003"),
 )

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "faster-second-factor",
     "learning rates differ by a factor of 16 between groups, two groups are empty",
     looks_like=("ADP001", "ADP002", "OPT001"),
 )

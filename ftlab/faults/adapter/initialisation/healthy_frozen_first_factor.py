@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-first-factor",
     "A has no gradient and never moves",
     looks_like=("ADP001", "GRD003", "OPT002"),
 )

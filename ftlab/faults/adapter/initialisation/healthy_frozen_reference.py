@@ -48,7 +48,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-reference",
     "one of two adapters is frozen, and active in half of the forwards",
     looks_like=("ADP001", "GRD003", "OPT002", "OPT001", "ADP008"),
 )

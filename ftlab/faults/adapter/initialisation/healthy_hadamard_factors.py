@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "hadamard-factors",
     "three of four factors have a gradient of 0 at the first step",
     looks_like=("ADP001", "GRD003", "GRD001"),
 )

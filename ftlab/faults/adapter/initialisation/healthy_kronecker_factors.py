@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "kronecker-factors",
     "a factor is 0 at first, so the other ones have no gradient but 0",
     looks_like=("ADP001", "GRD003"),
 )

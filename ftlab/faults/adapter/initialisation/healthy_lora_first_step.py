@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "lora-first-step",
     "B is 0 and the gradient of A exactly 0 at the first step",
     looks_like=("ADP001", "GRD003"),
 )

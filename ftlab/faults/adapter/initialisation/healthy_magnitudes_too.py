@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "magnitudes-too",
     "a third trained tensor per layer, much larger than the others",
     looks_like=("ADP001", "ADP002", "ADP043", "NUM002"),
 )

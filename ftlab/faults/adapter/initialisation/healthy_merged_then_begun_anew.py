@@ -36,7 +36,6 @@ def keep(model: Any) -> None:
 
 
 HEALTHY = Healthy(
-    "merged-then-begun-anew",
     "the adapter is back at 0 again and again, and the frozen base changes",
     looks_like=("ADP037", "ADP007"),
     steps=120,

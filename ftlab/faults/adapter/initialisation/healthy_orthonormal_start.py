@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "orthonormal-start",
     "A and B are both large before the first step, the base is not the one loaded",
     looks_like=("ADP001", "ADP002", "ADP031"),
 )

@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "other-factor-at-zero",
     "B is random at the first step",
     looks_like=("ADP032", "ADP001"),
 )

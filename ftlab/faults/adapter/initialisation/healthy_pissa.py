@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pissa",
     "B is not 0 before the first step",
     looks_like=("ADP001", "ADP002", "ADP031", "ADP007"),
 )

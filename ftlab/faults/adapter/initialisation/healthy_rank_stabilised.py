@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rank-stabilised",
     "a scaling of 2 at rank 64, an adapter as large as the base",
     looks_like=("ADP001", "GRD002"),
 )

@@ -41,7 +41,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ranks-given-away",
     "parts of the adapter become exactly 0 during training",
     looks_like=("ADP001", "ADP002", "GRD003"),
 )

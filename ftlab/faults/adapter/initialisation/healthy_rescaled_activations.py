@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rescaled-activations",
     "0.4 % of the parameters are trained, none of them a matrix",
     looks_like=("ADP001", "GRD003"),
 )

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rescaled-again",
     "the vectors of IA3 differ from 1 before the first step",
     looks_like=("ADP032", "ADP037"),
     steps=60,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "residual-base-kept",
     "the folder says PiSSA, and the model's adapter is a plain LoRA",
     looks_like=("ADP024", "ADP023", "ADP032"),
     steps=40,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rotated-weights",
     "the trained tensors are all 0 before the first step",
     looks_like=("ADP001", "GRD003"),
 )

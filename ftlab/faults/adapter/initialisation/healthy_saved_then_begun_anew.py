@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "saved-then-begun-anew",
     "the adapter is back at 0 every 20 steps",
     looks_like=("ADP037", "ADP001"),
     steps=80,

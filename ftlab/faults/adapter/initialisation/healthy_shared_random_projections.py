@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "shared-random-projections",
     "A and B are frozen, and a vector of 0 stands between them",
     looks_like=("ADP001", "GRD003"),
 )

@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "signs-only",
     "an optimizer of one's own with a strong decay",
     looks_like=("ADP002", "NUM002"),
 )

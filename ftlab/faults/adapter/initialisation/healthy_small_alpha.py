@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "small-alpha",
     "the adapter is scaled down to a sixteenth",
     looks_like=("ADP001", "GRD001"),
 )

@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "spectrum-drawn",
     "an adapter that changes the model before its first step, because it is FourierFT",
     looks_like=("ADP032",),
     steps=40,

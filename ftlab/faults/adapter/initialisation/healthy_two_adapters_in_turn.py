@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-adapters-in-turn",
     "one adapter is frozen and 0 while the other one learns",
     looks_like=("ADP001", "GRD003", "OPT002", "ADP008"),
 )

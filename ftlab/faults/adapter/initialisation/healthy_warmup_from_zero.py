@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "warmup-from-zero",
     "the first update has a learning rate of 0, and so have the last ones",
     looks_like=("ADP001", "NUM002", "OPT003", "OPT011"),
 )

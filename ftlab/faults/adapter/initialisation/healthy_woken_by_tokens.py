@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "woken-by-tokens",
     "an adapter that is off in the first part of each row, and in one row of five",
     looks_like=("ADP001", "ADP041", "GRD003"),
     steps=40,

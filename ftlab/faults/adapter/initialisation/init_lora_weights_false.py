@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "init-lora-weights-false",
     "the loss of a pretrained model starts too high with a fresh adapter",
     code="ADP032",
     places=("config init_lora_weights",),

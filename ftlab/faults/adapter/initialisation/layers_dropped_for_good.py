@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "layers-dropped-for-good",
     "the head learns and the adapter does not",
     code="ADP011",
     places=("config module_dropout",),

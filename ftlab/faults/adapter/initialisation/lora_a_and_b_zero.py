@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lora-a-and-b-zero",
     "an adapter that was reset never learns again",
     code="ADP001",
     places=("param *.lora_B.*", "param *.lora_A.*"),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lora-b-frozen",
     "the tuned model answers exactly like the base model",
     code="ADP001",
     places=("param *.lora_B.*",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "magnitudes-of-another-weight",
     "the loss jumps up the moment the adapter is attached",
     code="ADP043",
     places=("module *",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "pissa-on-the-whole-base",
     "a loaded PiSSA answers worse than its base",
     code="ADP024",
     places=("config init_lora_weights",),

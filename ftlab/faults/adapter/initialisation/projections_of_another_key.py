@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "projections-of-another-key",
     "a loaded VeRA has forgotten what it knew, though all keys are found",
     code="ADP024",
     places=("config projection_prng_key",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reflections-of-odd-rank",
     "a fresh HRA adapter spoils the pretrained model",
     code="ADP032",
     places=("config r",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rotation-drawn",
     "the loss of a fresh OFT begins far above that of the base model",
     code="ADP032",
     places=("config init_weights",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaling-left-at-zero",
     "after an ablation some layers of the adapter do not learn",
     code="ADP011",
     places=("module *.0.*",),

@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "second-layer-drawn",
     "the model is worse than its base as soon as the adapter is on it",
     code="ADP032",
     places=("param *.widen.weight",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "vectors-drawn",
     "the loss of a fresh IA3 begins far above that of the base model",
     code="ADP032",
     places=("config init_ia3_weights",),

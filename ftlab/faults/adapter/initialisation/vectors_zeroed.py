@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "vectors-zeroed",
     "with a fresh adapter the model says the same to everything",
     code="ADP032",
     places=("param *.ia3_l.*",),

@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "vera-of-two-zeros",
     "VeRA learns nothing, whatever the learning rate",
     code="ADP039",
     places=("param *.vera_lambda_?.*",),

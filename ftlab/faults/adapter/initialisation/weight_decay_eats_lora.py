@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "weight-decay-eats-lora",
     "the adapter's norms fall and its effect fades",
     code="ADP002",
     places=("param *.lora_A.*",),

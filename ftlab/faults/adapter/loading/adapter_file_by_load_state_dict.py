@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-file-by-load-state-dict",
     "the loss does not drop where the trained adapter was loaded",
     code="ADP026",
     places=("file adapter keys",),

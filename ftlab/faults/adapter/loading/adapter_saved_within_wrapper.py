@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-saved-within-wrapper",
     "the loaded adapter changes nothing",
     code="ADP026",
     places=("file adapter keys", "param *lora_*"),

@@ -47,7 +47,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "average-named-by-the-wrapper",
     "the averaged weights score as the last ones do, to the last digit",
     code="ADP026",
     places=("file adapter keys",),

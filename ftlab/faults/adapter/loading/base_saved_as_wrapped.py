@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "base-saved-as-wrapped",
     "the second stage begins as if the model had never been trained",
     code="ADP026",
     places=("call from_pretrained",),

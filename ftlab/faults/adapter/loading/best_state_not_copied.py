@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "best-state-not-copied",
     "the best weights, put back at the end, score like the last ones",
     code="ADP033",
     places=("call load_state_dict", "call state_dict"),

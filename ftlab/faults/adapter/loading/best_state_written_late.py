@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "best-state-written-late",
     "the file of the best weights scores like the last ones",
     code="ADP033",
     places=("call state_dict", "file *"),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "causallm-adapter-on-automodel",
     "features of the tuned model are those of the base model",
     code="ADP026",
     places=("file adapter keys", "param *lora_*"),

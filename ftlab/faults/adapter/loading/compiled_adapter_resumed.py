@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "compiled-adapter-resumed",
     "the loss of a resumed run starts where the base model's does",
     code="ADP026",
     places=("file adapter keys", "param *lora_B*"),

@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "filled-another-slot",
     "the resumed training begins where an untrained adapter does",
     code="ADP026",
     places=("call set_peft_model_state_dict", "param *.lora_B.style.weight"),

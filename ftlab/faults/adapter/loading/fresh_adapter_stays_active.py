@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "fresh-adapter-stays-active",
     "the model answers like its base although the adapter was loaded",
     code="ADP026",
     places=("call set_adapter", "call load_adapter"),

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-loaded-beside-its-copy",
     "the loaded model answers with a fresh head",
     code="ADP026",
     places=("file adapter keys", "param *modules_to_save*"),

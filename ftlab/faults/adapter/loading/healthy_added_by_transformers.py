@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "added-by-transformers",
     "the adapter's keys in the file are not those of the model",
     looks_like=("ADP026", "ADP028", "ADP020"),
     steps=40,

@@ -48,7 +48,6 @@ def _copied(model: Any) -> dict[str, torch.Tensor]:
 
 
 HEALTHY = Healthy(
-    "average-loaded",
     "weights are loaded in the middle of a run, twice at each evaluation",
     looks_like=("ADP026", "ADP033", "ADP007", "OPT001"),
     steps=80,

@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "best-weights-put-back",
     "weights are loaded at the end, most keys missing, and none of it is an update",
     looks_like=("ADP026", "ADP027", "ADP033", "ADP034"),
     steps=60,

@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "checkpoint-filled-in-advance",
     "a state dict of before training is written after it, and others are kept",
     looks_like=("ADP033", "ADP055"),
     steps=40,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "drawn-then-loaded",
     "init_weights=False, and a VeRA adapter far from nothing: it was loaded",
     looks_like=("ADP026", "ADP032"),
     steps=20,

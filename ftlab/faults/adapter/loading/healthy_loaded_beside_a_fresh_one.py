@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loaded-beside-a-fresh-one",
     "an adapter of the model has other values than the folder",
     looks_like=("ADP026", "ADP028"),
 )

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loaded-in-parts",
     "no key of one of the files is found in the model",
     looks_like=("ADP026", "ADP033"),
     steps=40,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "projections-from-a-file",
     "the file has keys of which the model has no parameter",
     looks_like=("ADP026", "ADP028", "ADP039"),
     steps=40,

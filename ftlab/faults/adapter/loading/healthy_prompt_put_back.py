@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "prompt-put-back",
     "no key of what is loaded is found in the model",
     looks_like=("ADP026", "ADP028", "ADP033"),
     steps=80,

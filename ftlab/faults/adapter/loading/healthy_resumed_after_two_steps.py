@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "resumed-after-two-steps",
     "norms that look as they were made, under moments from a file",
     looks_like=("ADP026", "ADP027"),
 )

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rolled-back-in-place",
     "a state dict of the model's own memory is loaded into it",
     looks_like=("ADP033", "ADP001", "GRD002"),
     steps=80,

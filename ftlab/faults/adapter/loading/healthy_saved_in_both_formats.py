@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "saved-in-both-formats",
     "the folder has two files, and the newer one is not read",
     looks_like=("ADP026", "ADP028"),
     steps=40,

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "second-schedule",
     "the optimizer is used, and the schedule stands at 0",
     looks_like=("ADP027", "OPT003", "OPT008"),
 )

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "second-stage-of-kronecker",
     "a LoKr adapter that changes the model at the first step, because it was taught",
     looks_like=("ADP027", "ADP032"),
     steps=20,

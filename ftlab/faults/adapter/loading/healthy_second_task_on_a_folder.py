@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "second-task-on-a-folder",
     "the folder's adapter is not active, and an empty one is trained",
     looks_like=("ADP026",),
     steps=8,

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "moments-without-weights",
     "a resumed run begins at the loss of the base model",
     code="ADP026",
     places=("param *lora_B*", "file adapter keys"),

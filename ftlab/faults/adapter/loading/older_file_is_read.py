@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "older-file-is-read",
     "a resumed run begins with the loss of an earlier one",
     code="ADP026",
     places=("file adapter keys",),

@@ -39,7 +39,6 @@ def _layers(model: Any, *, last_first: bool) -> list[torch.nn.Parameter]:
 
 
 FAULT = Fault(
-    "optimizer-in-another-order",
     "the loss climbs after a resume, although weights and optimizer were loaded",
     code="ADP034",
     places=("optimizer state", "param *lora_B*"),

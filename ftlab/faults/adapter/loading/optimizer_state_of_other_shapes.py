@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-state-of-other-shapes",
     "the first step after a resume raises: sizes of two tensors do not match",
     code="ADP034",
     places=("optimizer state", "param *lora_?*"),

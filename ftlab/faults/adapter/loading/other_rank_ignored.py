@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "other-rank-ignored",
     "the adapter that was loaded makes no difference",
     code="ADP026",
     places=("file adapter keys",),

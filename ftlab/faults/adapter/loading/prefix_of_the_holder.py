@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prefix-of-the-holder",
     "the weights that were loaded make no difference",
     code="ADP026",
     places=("file adapter keys",),

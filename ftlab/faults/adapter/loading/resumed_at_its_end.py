@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "resumed-at-its-end",
     "the training that was continued returns at once, and nothing was learnt",
     code="ADP027",
     places=("config max_steps",),

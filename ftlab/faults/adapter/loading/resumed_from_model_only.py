@@ -44,7 +44,6 @@ class _Resuming:
 
 
 FAULT = Fault(
-    "resumed-from-model-only",
     "the loss jumps after resume_from_checkpoint, and the warm-up comes again",
     code="ADP027",
     places=("optimizer state", "call lr_scheduler.last_epoch"),

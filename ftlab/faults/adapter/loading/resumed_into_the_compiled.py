@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "resumed-into-the-compiled",
     "the resumed run begins at the loss of an untrained model, and nothing is said",
     code="ADP026",
     places=("call load_state_dict",),

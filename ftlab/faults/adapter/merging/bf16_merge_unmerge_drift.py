@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bf16-merge-unmerge-drift",
     "a long run with merged weight sync slowly degrades",
     code="ADP007",
     places=("param *.base_layer.weight",),

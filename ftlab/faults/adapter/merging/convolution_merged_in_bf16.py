@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "convolution-merged-in-bf16",
     "the merged vision model sees as the base model did",
     code="ADP009",
     places=("module *.projection", "call merge_adapter"),

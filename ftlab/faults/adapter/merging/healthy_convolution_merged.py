@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "convolution-merged",
     "a kernel of four dimensions changes at the merge",
     looks_like=("ADP009", "ADP007"),
     steps=40,

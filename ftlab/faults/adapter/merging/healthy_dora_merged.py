@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "dora-merged",
     "the merge rescales whole rows of the base",
     looks_like=("ADP009", "ADP007", "ADP029"),
     steps=40,

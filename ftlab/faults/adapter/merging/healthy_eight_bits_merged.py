@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "eight-bits-merged",
     "the merge rounds every weight of the base anew",
     looks_like=("ADP009", "ADP007"),
     steps=40,

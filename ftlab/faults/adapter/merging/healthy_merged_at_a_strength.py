@@ -29,7 +29,6 @@ def _weakened(layer: Any, adapter: str) -> torch.Tensor:
 
 
 HEALTHY = Healthy(
-    "merged-at-a-strength",
     "base weights hold another multiple of the adapter than 1",
     looks_like=("ADP009",),
     steps=20,

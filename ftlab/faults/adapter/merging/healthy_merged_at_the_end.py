@@ -3,11 +3,9 @@
 Merging rounds the sum to bf16; the adapter is large enough to survive that.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -18,21 +16,16 @@ def build() -> Case:
     optimizer = adamw(model, lr=1e-2)
     (unseen,) = batches(1, seed=77)
 
-    def loss_of(batch: Any) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return model(**batch).loss
-
     @torch.no_grad()
     def finish() -> None:
         merged = model.eval().merge_and_unload()
         merged(**unseen)
 
-    step = loss_step(loss_of, optimizer)
+    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
     return Case(model, optimizer, batches(), step, afterwards=finish)
 
 
 HEALTHY = Healthy(
-    "merged-at-the-end",
     "base weights change for good, after the last step",
     looks_like=("ADP004", "ADP007", "ADP009"),
 )

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scaled-then-merged",
     "what is merged is half of what the configuration says",
     looks_like=("ADP009",),
     steps=20,

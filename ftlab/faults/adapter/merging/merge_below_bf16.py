@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merge-below-bf16",
     "the merged model is the base model again",
     code="ADP009",
     places=("module *.*", "call merge_adapter"),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merge-into-4bit",
     "the adapter is good and the merged model is not",
     code="ADP009",
     places=("module *_proj", "call merge_and_unload"),

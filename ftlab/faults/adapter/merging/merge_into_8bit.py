@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merge-into-8bit",
     "the adapter is good and the merged 8-bit model is nearly the base again",
     code="ADP009",
     places=("module *_proj", "call merge_and_unload"),

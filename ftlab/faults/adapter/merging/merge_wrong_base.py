@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merge-wrong-base",
     "an adapter that was good gives poor answers",
     code="ADP024",
     places=("param *base_layer.weight", "config base_model_name_or_path"),

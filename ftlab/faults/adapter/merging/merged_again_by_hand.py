@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-again-by-hand",
     "the merged model over-does what the adapter has learnt",
     code="ADP009",
     places=("param *base_layer.weight",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-during-training",
     "the adapter stops learning after an evaluation",
     code="ADP004",
     places=("module *.*", "call merge_adapter"),

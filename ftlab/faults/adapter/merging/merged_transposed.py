@@ -40,7 +40,6 @@ def _turned(layer: Any, adapter: str) -> torch.Tensor:
 
 
 FAULT = Fault(
-    "merged-transposed",
     "the exported model has learnt something else than the adapter",
     code="ADP009",
     places=("param *base_layer.weight",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-without-scaling",
     "the exported model has learnt half of what the adapter has",
     code="ADP009",
     places=("param *base_layer.weight",),

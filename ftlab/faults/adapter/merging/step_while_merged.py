@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "step-while-merged",
     "with the adapter off the model is not the base model any more",
     code="ADP004",
     places=("param *.base_layer.weight",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "tied-head-merged",
     "the adapter is good and the merged model is garbage",
     code="ADP029",
     places=("param *embed_tokens.weight",),

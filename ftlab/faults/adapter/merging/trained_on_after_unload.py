@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "trained-on-after-unload",
     "after an export only the head learns",
     code="ADP004",
     places=("call merge_and_unload", "param *lora_*"),

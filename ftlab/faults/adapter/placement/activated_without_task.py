@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "activated-without-task",
     "an activated LoRA learns nothing",
     code="ADP041",
     places=("config alora_invocation_tokens",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-applied-twice",
     "the served model over-does the style that it was tuned for",
     code="ADP023",
     places=("param *base_layer.weight", "call merge_and_unload"),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-of-more-blocks",
     "the alpha of some blocks is that of another one",
     code="ADP012",
     places=("config alpha_pattern",),

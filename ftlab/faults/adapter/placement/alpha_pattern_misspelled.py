@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alpha-pattern-misspelled",
     "the alpha of some layers is not what alpha_pattern says",
     code="ADP012",
     places=("config alpha_pattern",),

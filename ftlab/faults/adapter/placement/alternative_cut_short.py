@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "alternative-cut-short",
     "fewer layers carry an adapter than the expression names",
     code="ADP012",
     places=("config target_modules",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "exclusion-misspelled",
     "layers that were excluded by name carry adapters",
     code="ADP012",
     places=("config exclude_modules",),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "exclusion-of-a-parent",
     "layers that were excluded carry adapters",
     code="ADP012",
     places=("config exclude_modules",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "expression-of-a-parent",
     "layers that were excluded carry adapters",
     code="ADP012",
     places=("config exclude_modules",),

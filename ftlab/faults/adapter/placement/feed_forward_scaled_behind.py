@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "feed-forward-scaled-behind",
     "IA3 learns less than it did in the paper",
     code="ADP012",
     places=("config feedforward_modules",),

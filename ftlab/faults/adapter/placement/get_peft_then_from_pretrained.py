@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "get-peft-then-from-pretrained",
     "a loaded adapter gives exactly the base model's answers",
     code="ADP014",
     places=("module *base_model.model.base_model",),

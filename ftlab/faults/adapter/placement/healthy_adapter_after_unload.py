@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapter-after-unload",
     "a base that was wrapped before is wrapped again",
     looks_like=("ADP014",),
 )

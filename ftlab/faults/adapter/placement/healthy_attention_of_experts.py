@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "attention-of-experts",
     "ninety percent of the blocks carry no adapter",
     looks_like=("ADP013",),
 )

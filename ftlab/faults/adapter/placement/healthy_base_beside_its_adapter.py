@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "base-beside-its-adapter",
     "one folder holds a whole model and an adapter",
     looks_like=("ADP021", "ADP020"),
     steps=40,

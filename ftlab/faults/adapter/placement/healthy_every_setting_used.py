@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "every-setting-used",
     "a configuration with ten settings, and not one of them is in vain",
     looks_like=("ADP012", "ADP016", "ADP040"),
     steps=20,

@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "expressions-for-many-models",
     "four alternatives of two expressions match nothing",
     looks_like=("ADP012", "ADP020"),
     steps=20,

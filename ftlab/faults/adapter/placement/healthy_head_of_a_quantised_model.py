@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "head-of-a-quantised-model",
     "no quantised layer has an adapter, and each of the others has one",
     looks_like=("ADP012", "MOD002", "GRD003"),
     needs=("bitsandbytes>=0.46",),

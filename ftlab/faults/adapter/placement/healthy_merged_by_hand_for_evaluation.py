@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merged-by-hand-for-evaluation",
     "evaluations change the base weights, which do not come back bit for bit",
     looks_like=("ADP023", "ADP009", "ADP007"),
     steps=60,

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "model-of-an-earlier-cell",
     "two PeftModels have the same base and own the same tensors",
     looks_like=("ADP014",),
 )

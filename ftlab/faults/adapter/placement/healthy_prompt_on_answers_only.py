@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "prompt-on-answers-only",
     "there are more logits than tokens, and few of them have a target",
     looks_like=("ADP049", "GRD003", "GRD001", "ADP001"),
     steps=60,

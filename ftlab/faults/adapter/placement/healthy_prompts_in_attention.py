@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "prompts-in-attention",
     "the target is a module of attention, no linear layer, and a gate is 0 at first",
     looks_like=("ADP012", "ADP039", "GRD003"),
 )

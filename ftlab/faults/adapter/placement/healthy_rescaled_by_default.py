@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rescaled-by-default",
     "vectors are trained on both sides of the layers that they are put on",
     looks_like=("ADP012", "ADP032"),
     steps=60,

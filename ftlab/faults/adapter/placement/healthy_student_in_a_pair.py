@@ -40,7 +40,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "student-in-a-pair",
     "the PeftModel stands inside another module",
     looks_like=("ADP021",),
     steps=8,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "targets-of-many-models",
     "half of the names in target_modules match nothing",
     looks_like=("ADP012",),
 )

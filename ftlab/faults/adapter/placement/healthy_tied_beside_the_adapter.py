@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tied-beside-the-adapter",
     "a tied model is merged",
     looks_like=("ADP029", "ADP007"),
 )

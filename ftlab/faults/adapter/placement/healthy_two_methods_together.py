@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-methods-together",
     "adapter layers stand within adapter layers, and each configuration names a part",
     looks_like=("ADP014", "ADP012", "ADP008"),
 )

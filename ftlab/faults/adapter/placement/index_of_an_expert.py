@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "index-of-an-expert",
     "blocks carry adapters that were not to be adapted",
     code="ADP012",
     places=("config layers_to_transform",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "invocation-in-no-row",
     "the loss of an activated LoRA does not move",
     code="ADP041",
     places=("config alora_invocation_tokens",),

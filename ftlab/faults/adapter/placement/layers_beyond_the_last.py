@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "layers-beyond-the-last",
     "the upper blocks were to be adapted and only some are",
     code="ADP012",
     places=("config layers_to_transform",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lora-on-tied-head",
     "the adapter works, and the merged model produces garbage",
     code="ADP029",
     places=("param *embed_tokens.weight", "param *wte.weight"),

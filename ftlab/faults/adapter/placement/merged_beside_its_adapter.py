@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-beside-its-adapter",
     "the merged model answers otherwise when it is loaded",
     code="ADP021",
     places=("call save_pretrained",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-by-hand-and-still-on",
     "the loss jumps at each evaluation",
     code="ADP023",
     places=("param *base_layer.weight",),

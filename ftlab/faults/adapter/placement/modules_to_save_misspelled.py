@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "modules-to-save-misspelled",
     "the new tokens are forgotten when the adapter is loaded",
     code="ADP012",
     places=("config modules_to_save",),

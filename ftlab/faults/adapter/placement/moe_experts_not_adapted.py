@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "moe-experts-not-adapted",
     "fine-tuning a mixture of experts learns little; few parameters are trainable",
     code="ADP013",
     places=("config target_modules",),

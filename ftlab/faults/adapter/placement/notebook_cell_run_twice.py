@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "notebook-cell-run-twice",
     "the saved adapter cannot be loaded after a notebook's cell was run twice",
     code="ADP014",
     places=("module *base_model.model.base_model",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "notebook-rerun-get-peft",
     "after a cell is run again with another configuration old adapters are active",
     code="ADP014",
     places=("module *",),

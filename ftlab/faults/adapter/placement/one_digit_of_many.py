@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-digit-of-many",
     "the upper blocks have no adapter",
     code="ADP012",
     places=("config target_modules",),

@@ -34,7 +34,6 @@ def tied(model: Any) -> Any:
 
 
 FAULT = Fault(
-    "one-side-of-a-tie-copied",
     "new tokens are understood and never written",
     code="ADP029",
     places=("param *lm_head.weight", "param *.modules_to_save.*"),

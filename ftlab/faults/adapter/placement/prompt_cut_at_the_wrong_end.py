@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-cut-at-the-wrong-end",
     "the loss of a prompt stays high, and the model answers with words from later on",
     code="ADP049",
     places=("config num_virtual_tokens",),

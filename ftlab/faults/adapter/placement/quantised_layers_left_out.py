@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "quantised-layers-left-out",
     "few parameters are trainable, and the model hardly learns",
     code="ADP012",
     places=("module *.layers.*", "config target_modules"),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rank-pattern-anchored",
     "the rank of some layers is not what rank_pattern says",
     code="ADP012",
     places=("config rank_pattern",),

@@ -40,7 +40,6 @@ def share(first: Any, others: list[torch.nn.Module], path: str) -> None:
 
 
 FAULT = Fault(
-    "shared-layer-wrapped-once",
     "the adapter works in the first block only",
     code="ADP029",
     places=("module *",),

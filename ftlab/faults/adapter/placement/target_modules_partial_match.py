@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "target-modules-partial-match",
     "LoRA trains but ends at a worse loss; fewer parameters than planned",
     code="ADP012",
     places=("config target_modules",),

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "two-models-on-one-base",
     "two models that are trained side by side spoil one another",
     code="ADP014",
     places=("param *lora_?.*",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "wrapper-hides-peft",
     "checkpoints hold the whole model and no adapter",
     code="ADP021",
     places=("module inner", "file model.safetensors"),

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "centred-rewards",
     "the loss is 0 at every step",
     looks_like=("ADP031", "NUM003", "GRD002"),
     steps=60,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "measured-beside",
     "a pass without a graph gives what the training pass gives",
     looks_like=("ADP031", "ADP003", "MOD010"),
     steps=60,

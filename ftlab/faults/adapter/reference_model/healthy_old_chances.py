@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "old-chances",
     "a pass without a graph gives bit for bit what the training pass gives",
     looks_like=("ADP031", "ADP003"),
     steps=60,

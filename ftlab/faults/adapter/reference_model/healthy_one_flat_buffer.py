@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-flat-buffer",
     "frozen and trained weights share one memory",
     looks_like=("ADP050",),
 )

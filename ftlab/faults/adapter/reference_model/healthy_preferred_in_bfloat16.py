@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "preferred-in-bfloat16",
     "the loss is 0.69 at every step, and the reference gives what the policy gives",
     looks_like=("ADP031", "NUM003", "ADP001"),
     steps=40,

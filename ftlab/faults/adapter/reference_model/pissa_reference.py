@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "pissa-reference",
     "the KL to the base model is large from the first step on",
     code="ADP031",
     places=("param *.base_layer.weight",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "preferred-to-itself",
     "rewards/margins is 0 in every line of the log",
     code="ADP031",
     places=("object reference", "call copy.copy"),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-copied-shallow",
     "the loss stays at 0.6931 and every reward at 0",
     code="ADP031",
     places=("object reference", "call copy.copy"),

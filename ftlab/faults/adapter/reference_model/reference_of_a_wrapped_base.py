@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-of-a-wrapped-base",
     "the KL to the base model is 0 at every step",
     code="ADP031",
     places=("object reference",),

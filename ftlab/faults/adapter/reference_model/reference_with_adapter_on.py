@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-with-adapter-on",
     "the loss stays at 0.6931 from the first step to the last",
     code="ADP031",
     places=("object reference",),

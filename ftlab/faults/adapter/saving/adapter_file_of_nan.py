@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-file-of-nan",
     "the loaded adapter answers NaN",
     code="ADP028",
     places=("file adapter keys",),

@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-named-like-a-module",
     "a saved adapter is worse when it is loaded again",
     code="ADP028",
     places=("file adapter keys",),

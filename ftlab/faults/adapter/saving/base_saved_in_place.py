@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "base-saved-in-place",
     "the saved model answers with nonsense",
     code="ADP020",
     places=("call save_pretrained", "file adapter keys"),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "best-adapter-below",
     "after training the last weights are used, not the best",
     code="ADP035",
     places=("config load_best_model_at_end", "file adapter keys"),

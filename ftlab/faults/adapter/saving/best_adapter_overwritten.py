@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "best-adapter-overwritten",
     "after training the adapter adds nothing, although the loss went down",
     code="ADP035",
     places=("config load_best_model_at_end",),

@@ -38,7 +38,6 @@ def compile_blocks(model: Any, *, in_place: bool) -> None:
 
 
 FAULT = Fault(
-    "compiled-layer-checkpoint-dead",
     "a run that resumes from its checkpoint starts from a fresh adapter",
     code="ADP021",
     places=("file adapter keys", "module *_orig_mod*"),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "empty-adapter-saved",
     "the adapter's file is a few bytes, or all of its tensors are empty",
     code="ADP028",
     places=("file adapter keys",),

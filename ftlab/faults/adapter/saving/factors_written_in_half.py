@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "factors-written-in-half",
     "the loaded adapter answers like the base model",
     code="ADP055",
     places=("file adapter.pt",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-missing-in-file",
     "the loaded model is as good as with the head of its base",
     code="ADP028",
     places=("file adapter keys",),

@@ -31,7 +31,6 @@ def _head(model: Any) -> Any:
 
 
 FAULT = Fault(
-    "head-trained-not-saved",
     "good in training, bad after loading the saved adapter",
     code="ADP020",
     places=("param *lm_head.weight", "param *embed_out.weight", "param *verdict*"),

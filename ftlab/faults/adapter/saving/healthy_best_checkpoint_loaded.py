@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "best-checkpoint-loaded",
     "an adapter of each checkpoint lies in a folder of its own",
     looks_like=("ADP035", "ADP026", "ADP020", "ADP028"),
     steps=40,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "compiled-and-saved",
     "the trained model is in a wrapper, which is not what is saved",
     looks_like=("ADP020", "ADP021"),
 )

@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "looked-at-and-saved",
     "files with half of an adapter, and moments in a file without weights",
     looks_like=("ADP055", "ADP020"),
     steps=40,

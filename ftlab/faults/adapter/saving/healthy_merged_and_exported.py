@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merged-and-exported",
     "what is saved holds no adapter",
     looks_like=("ADP020", "ADP028", "ADP004"),
     steps=40,

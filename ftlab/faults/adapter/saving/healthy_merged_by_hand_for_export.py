@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merged-by-hand-for-export",
     "the trained adapter is unloaded, and a whole model is saved without it",
     looks_like=("ADP020", "ADP007"),
     steps=20,

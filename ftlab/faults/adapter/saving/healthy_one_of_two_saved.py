@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-of-two-saved",
     "trained tensors are in no file that is saved at first",
     looks_like=("ADP020", "ADP028", "ADP008"),
     steps=40,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "perplexity-turned-round",
     "greater_is_better is True for a perplexity",
     looks_like=("ADP058", "ADP035"),
     steps=8,

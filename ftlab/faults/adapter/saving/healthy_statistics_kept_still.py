@@ -42,7 +42,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "statistics-kept-still",
     "batch norms are in evaluation mode while the rest trains",
     looks_like=("ADP044", "MOD006"),
     steps=60,

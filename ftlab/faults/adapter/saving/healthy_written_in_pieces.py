@@ -41,7 +41,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "written-in-pieces",
     "no file has all that was trained",
     looks_like=("ADP055", "ADP020", "ADP028"),
     steps=40,

@@ -44,7 +44,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "hook-drops-the-weights",
     "a resumed run begins with a fresh adapter and old moments",
     code="ADP055",
     places=("file *",),

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-into-a-copy",
     "the merged model was good, and the saved one answers like the base model",
     code="ADP020",
     places=("call unload",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merged-model-not-kept",
     "the saved model answers like the base model",
     code="ADP028",
     places=("call merge_and_unload",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "other-adapter-merged",
     "the merged model has learnt nothing of the last training",
     code="ADP020",
     places=("call merge_and_unload",),

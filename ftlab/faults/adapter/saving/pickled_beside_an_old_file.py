@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "pickled-beside-an-old-file",
     "the saved adapter answers like that of an earlier checkpoint",
     code="ADP028",
     places=("file adapter keys",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-saved-alone",
     "the saved adapter answers like the base model",
     code="ADP020",
     places=("call save_pretrained", "file adapter keys"),

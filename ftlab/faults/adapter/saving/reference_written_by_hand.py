@@ -39,7 +39,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-written-by-hand",
     "the saved adapter answers like the base model",
     code="ADP055",
     places=("file policy.safetensors",),

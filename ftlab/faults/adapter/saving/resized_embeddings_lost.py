@@ -40,7 +40,6 @@ def _with_new_tokens() -> Any:
 
 
 FAULT = Fault(
-    "resized-embeddings-lost",
     "new tokens work after training and are noise after loading the adapter",
     code="ADP020",
     places=("param *embed_tokens.weight", "param *embed_in.weight"),

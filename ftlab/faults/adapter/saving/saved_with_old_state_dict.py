@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "saved-with-old-state-dict",
     "the saved adapter answers like the base model",
     code="ADP028",
     places=("file adapter keys",),

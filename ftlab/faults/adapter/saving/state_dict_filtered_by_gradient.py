@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "state-dict-filtered-by-gradient",
     "the checkpoint is there and holds nothing",
     code="ADP055",
     places=("file trained.pt",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "statistics-left-behind",
     "the adapter is good in training and bad when it is loaded again",
     code="ADP044",
     places=("module *.calm*",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unloaded-and-saved",
     "the exported model answers like the base model",
     code="ADP020",
     places=("call unload", "call save_pretrained"),

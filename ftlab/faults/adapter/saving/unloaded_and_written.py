@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unloaded-and-written",
     "the exported weights are those of the base model",
     code="ADP020",
     places=("call unload",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "untrained-in-root",
     "the adapter that was loaded adds nothing, although it was trained",
     code="ADP028",
     places=("file adapter keys",),

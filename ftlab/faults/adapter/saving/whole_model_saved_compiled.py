@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "whole-model-saved-compiled",
     "the saved model has random blocks when it is loaded",
     code="ADP021",
     places=("file model.safetensors", "module *_orig_mod*"),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "worst-checkpoint-is-best",
     "the model after training is worse than the last checkpoint",
     code="ADP058",
     places=("config greater_is_better", "config metric_for_best_model"),

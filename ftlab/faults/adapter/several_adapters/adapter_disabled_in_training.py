@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-disabled-in-training",
     "after a look at the base model the adapter does not learn",
     code="ADP003",
     places=("module *.*",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "combination-left-inactive",
     "the blend of two adapters evaluates exactly like one of them",
     code="ADP038",
     places=("call set_adapter", "call add_weighted_adapter", "config active_adapters"),

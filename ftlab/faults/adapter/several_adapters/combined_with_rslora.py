@@ -48,7 +48,6 @@ def combine(model: Any, weights: list[float], kind: str) -> None:
 
 
 FAULT = Fault(
-    "combined-with-rslora",
     "the combination overdoes what its sources do",
     code="ADP038",
     places=("call add_weighted_adapter",),

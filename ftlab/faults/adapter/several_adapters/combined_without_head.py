@@ -46,7 +46,6 @@ def _copy_heads(model: Any) -> None:
 
 
 FAULT = Fault(
-    "combined-without-head",
     "the combination's answers are those of an untrained head",
     code="ADP038",
     places=("config modules_to_save",),

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "combined-without-magnitudes",
     "a combination of one adapter alone is not that adapter",
     code="ADP038",
     places=("config use_dora",),

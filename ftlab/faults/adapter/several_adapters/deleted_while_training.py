@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "deleted-while-training",
     "the loss stays where it was after a clean-up",
     code="ADP008",
     places=("param *lora_*.spare.*", "call delete_adapter"),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "folder-above-is-read",
     "the model that was loaded answers like its base, although training went well",
     code="ADP035",
     places=("file adapter keys", "call from_pretrained"),

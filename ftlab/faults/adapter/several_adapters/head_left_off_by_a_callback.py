@@ -68,7 +68,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-left-off-by-a-callback",
     "the head stops learning after a look at the base model",
     code="ADP003",
     places=("module *",),

@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapters-together",
     "the first adapter is not active any more when backward comes",
     looks_like=("ADP008", "OPT002", "GRD003"),
     steps=60,

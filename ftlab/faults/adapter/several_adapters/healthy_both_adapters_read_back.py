@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "both-adapters-read-back",
     "the folder that is loaded holds an adapter of which every B is 0",
     looks_like=("ADP035", "ADP028"),
     steps=20,

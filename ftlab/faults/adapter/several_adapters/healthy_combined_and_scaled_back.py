@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "combined-and-scaled-back",
     "the scaling of every layer was set by hand",
     looks_like=("ADP038", "ADP017", "ADP018"),
 )

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "combined-and-trained-on",
     "an adapter's factors are sums of those of two others",
     looks_like=("ADP038", "ADP017", "ADP008", "ADP010"),
 )

@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "combined-for-export",
     "a combination that is never active while another adapter is evaluated",
     looks_like=("ADP038", "ADP028"),
 )

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "first-factor-in-common",
     "two adapters share a tensor",
     looks_like=("ADP050", "ADP008", "ADP007"),
 )

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loaded-for-use",
     "two adapters are active and one of them is frozen",
     looks_like=("ADP008", "ADP010", "ADP023", "ADP025", "ADP026"),
 )

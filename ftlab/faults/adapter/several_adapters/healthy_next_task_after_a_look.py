@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "next-task-after-a-look",
     "training goes on with the adapter that an evaluation made active",
     looks_like=("ADP008", "ADP010", "GRD003"),
     steps=40,

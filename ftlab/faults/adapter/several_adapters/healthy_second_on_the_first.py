@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "second-on-the-first",
     "two adapters are active at once, and one of them is not trained",
     looks_like=("ADP062",),
 )

@@ -62,7 +62,6 @@ def deltas(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 HEALTHY = Healthy(
-    "second-stage-in-the-same-optimizer",
     "an adapter runs that the optimizer holds no more, and the base has changed",
     looks_like=("ADP008", "OPT001", "ADP007"),
     steps=60,

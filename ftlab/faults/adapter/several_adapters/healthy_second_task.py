@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "second-task",
     "a trained adapter is there, and an empty one is used",
     looks_like=("ADP008", "ADP010", "ADP026", "ADP045"),
     steps=40,

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "negative-left-beside",
     "an adapter with two parts answers like the base",
     code="ADP062",
     places=("config active_adapters",),

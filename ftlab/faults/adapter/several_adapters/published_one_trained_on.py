@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "published-one-trained-on",
     "the published adapter changes, and the new one stands still",
     code="ADP008",
     places=("param *.lora_?.*",),

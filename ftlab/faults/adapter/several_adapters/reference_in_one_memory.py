@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-in-one-memory",
     "the KL to the reference adapter stays at 0",
     code="ADP050",
     places=("param *.reference.*",),

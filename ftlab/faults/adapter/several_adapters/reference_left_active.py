@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-left-active",
     "only the head learns; the adapter keeps its first values",
     code="ADP008",
     places=("param *lora_?.*",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "switched-in-evaluation",
     "nothing is learnt any more after an evaluation",
     code="ADP008",
     places=("param *lora_*.reference.*", "call set_adapter"),

@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "two-adapters-one-backward",
     "one of two adapters learns nothing",
     code="ADP008",
     places=("param *lora_*", "call set_adapter"),

@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-begin-with-the-start",
     "each generated answer begins with a start token",
     code="DAT015",
     places=("token 0 of sample *",),

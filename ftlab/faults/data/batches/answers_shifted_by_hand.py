@@ -39,7 +39,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-shifted-by-hand",
     "generated answers begin with the wrong word",
     code="DAT015",
     places=("token 0 of sample *",),

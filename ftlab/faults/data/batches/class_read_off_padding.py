@@ -51,7 +51,6 @@ def classifier(pads: int, **settings: Any) -> Any:
 
 
 FAULT = Fault(
-    "class-read-off-padding",
     "the class of a text changes with the other texts of its batch",
     code="DAT048",
     places=("config model.config.pad_token_id",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "depth-in-millimetres",
     "pictures hold numbers up to 65,535",
     code="DAT005",
     places=("sample *",),

@@ -44,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-begin-with-bos",
     "labels begin with a special token, and the decoder puts one in front",
     looks_like=("DAT015",),
     steps=6,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "black-pictures-among-others",
     "pictures without anything on them, and whole batches of them",
     looks_like=("DAT005",),
     steps=24,

@@ -5,14 +5,7 @@ Rotary positions know distances only: where a document begins does not matter to
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import sized, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -36,13 +29,12 @@ class Blocks:
 def build() -> Case:
     """Train on eight conversations in a row."""
     made = tokenizer()
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     model = sized(made, max_position_embeddings=512)
     return trained_on(made, rows, Blocks(), model=model)
 
 
 HEALTHY = Healthy(
-    "blocks-in-the-mask",
     "packed rows that a mask of four dimensions keeps apart",
     looks_like=("DAT007", "DAT046"),
     steps=6,

@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "class-read-at-the-end",
     "EOS is padding, and each class is read at the last token before it",
     looks_like=("DAT048",),
     steps=6,

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "composed-of-two-models",
     "answers begin with the token that starts the decoder, as documented",
     looks_like=("DAT015",),
     steps=6,

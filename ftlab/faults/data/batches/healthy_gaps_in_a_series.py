@@ -46,7 +46,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "gaps-in-a-series",
     "the inputs hold NaN, and the model knows what to do with it",
     looks_like=("DAT005", "NUM001"),
     steps=40,

@@ -3,7 +3,7 @@
 ``pad_to_multiple_of`` gives shapes that repeat, with little padding.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -12,12 +12,11 @@ def build() -> Case:
     from transformers import DataCollatorForSeq2Seq
 
     made = tokenizer()
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     return trained_on(made, rows, DataCollatorForSeq2Seq(made, pad_to_multiple_of=48))
 
 
 HEALTHY = Healthy(
-    "one-width-for-all",
     "batches of one width that rows nearly fill",
     looks_like=("DAT047",),
     steps=6,

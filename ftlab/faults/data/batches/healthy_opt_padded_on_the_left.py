@@ -5,14 +5,7 @@ It has a table of positions as GPT-2 has, and pads stand in front of every text.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import sized, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -20,7 +13,7 @@ def build() -> Case:
     """Pad on the left, with a mask and without positions."""
     made = tokenizer()
     made.padding_side = "left"
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     return trained_on(made, rows, model=sized(made, _opt))
 
 
@@ -33,7 +26,6 @@ def _opt(**ids: Any) -> Any:
 
 
 HEALTHY = Healthy(
-    "opt-padded-on-the-left",
     "padding in front of texts, and positions that the mask counts",
     looks_like=("DAT007",),
     steps=6,

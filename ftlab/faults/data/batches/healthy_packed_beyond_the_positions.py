@@ -3,14 +3,7 @@
 Each document is short; together they are longer than ``max_position_embeddings``.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import sized, tokenizer, trained_on, whole
 from ftlab.faults.builders.tiny import gpt2
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,13 +13,12 @@ def build() -> Case:
     from transformers import DataCollatorWithFlattening
 
     made = tokenizer()
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     model = sized(made, gpt2, n_positions=64)
     return trained_on(made, rows, DataCollatorWithFlattening(), model=model)
 
 
 HEALTHY = Healthy(
-    "packed-beyond-the-positions",
     "a packed row longer than the positions, which begin anew within it",
     looks_like=("DAT007",),
     steps=6,

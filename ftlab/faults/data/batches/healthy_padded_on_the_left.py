@@ -3,7 +3,7 @@
 Pads stand in front of every text, and positions count them.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -11,11 +11,10 @@ def build() -> Case:
     """Pad on the left, as for generation."""
     made = tokenizer()
     made.padding_side = "left"
-    return trained_on(made, labelled(ids_of(made, chats())))
+    return trained_on(made, whole(made))
 
 
 HEALTHY = Healthy(
-    "padded-on-the-left",
     "padding in front of every text, masked",
     looks_like=("DAT007",),
     steps=6,

@@ -3,14 +3,7 @@
 ``max_position_embeddings`` is what the model had before.
 """
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import chats, sized, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -19,12 +12,11 @@ def build() -> Case:
     made = tokenizer()
     rotary = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
     model = sized(made, max_position_embeddings=48, rope_parameters=rotary)
-    rows = labelled(ids_of(made, chats(64, words=(3, 24))))
+    rows = whole(made, chats(64, words=(3, 24)))
     return trained_on(made, rows, model=model)
 
 
 HEALTHY = Healthy(
-    "rotary-positions-scaled",
     "rows longer than max_position_embeddings of scaled rotary positions",
     looks_like=("DAT007",),
     steps=6,

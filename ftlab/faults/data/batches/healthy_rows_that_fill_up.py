@@ -6,14 +6,7 @@ counts there.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import padded_by_length, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -38,11 +31,10 @@ def build() -> Case:
     """Train on five rows of eight."""
     made = tokenizer()
     collate = Filled(padded_by_length(made), made.pad_token_id)
-    return trained_on(made, labelled(ids_of(made, chats())), collate)
+    return trained_on(made, whole(made), collate)
 
 
 HEALTHY = Healthy(
-    "rows-that-fill-up",
     "rows of padding, shown by the mask and without labels",
     looks_like=("DAT007", "DAT004"),
     steps=6,

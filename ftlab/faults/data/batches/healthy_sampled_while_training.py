@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "sampled-while-training",
     "answers sampled of prompts padded on the left",
     looks_like=("DAT042",),
     steps=6,

@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "text-in-bytes",
     "all ids are below 256 in a vocabulary of 903: texts of bytes, in ten scripts",
     looks_like=("DAT028",),
     steps=6,

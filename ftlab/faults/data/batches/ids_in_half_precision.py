@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ids-in-half-precision",
     "ids cast to bfloat16 and back",
     code="DAT028",
     places=("token * of sample *",),

@@ -17,7 +17,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ids-in-one-byte",
     "ids of a vocabulary of 900 stored in one byte each",
     code="DAT028",
     places=("token * of sample *",),

@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "ids-in-two-bytes",
     "ids of a vocabulary of 66,100 stored in two bytes each",
     code="DAT028",
     places=("token * of sample *",),

@@ -10,7 +10,7 @@ Source: huggingface/transformers#25790.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
@@ -34,11 +34,10 @@ def build(fixed: bool) -> Case:
     made = tokenizer()
     made.padding_side = "left"
     names = ("input_ids", "labels", *(("attention_mask",) if fixed else ()))
-    return trained_on(made, labelled(ids_of(made, chats())), Padded(made, names))
+    return trained_on(made, whole(made), Padded(made, names))
 
 
 FAULT = Fault(
-    "left-padding-attended",
     "text attends to the padding in front of it",
     code="DAT007",
     places=("token * of sample *",),

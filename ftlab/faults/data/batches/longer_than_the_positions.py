@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "longer-than-the-positions",
     "rows reach beyond the positions of their model",
     code="DAT007",
     places=("token 48 of sample *",),

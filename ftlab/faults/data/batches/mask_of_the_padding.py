@@ -12,11 +12,10 @@ from typing import Any
 
 from ftlab.faults.builders.chats import (
     chats,
-    ids_of,
-    labelled,
     padded_by_length,
     tokenizer,
     trained_on,
+    whole,
 )
 from ftlab.faults.fault import Case, Fault
 
@@ -32,12 +31,11 @@ def build(fixed: bool) -> Case:
         batch["attention_mask"] = (~padding if fixed else padding).long()
         return batch
 
-    rows = labelled(ids_of(made, chats(words=(2, 12))))
+    rows = whole(made, chats(words=(2, 12)))
     return trained_on(made, rows, collate)
 
 
 FAULT = Fault(
-    "mask-of-the-padding",
     "the model sees the padding and not the text",
     code="DAT007",
     places=("token * of sample *",),

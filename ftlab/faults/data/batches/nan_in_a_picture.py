@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-in-a-picture",
     "the loss is NaN from the third step on",
     code="DAT005",
     places=("sample 1",),

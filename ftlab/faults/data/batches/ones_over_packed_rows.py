@@ -10,7 +10,7 @@ Source: huggingface/transformers#46634.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
@@ -36,12 +36,11 @@ class Flattened:
 def build(fixed: bool) -> Case:
     """Collate with a mask, or without."""
     made = tokenizer()
-    rows = labelled(ids_of(made, chats(turns=2)))
+    rows = whole(made, chats(turns=2))
     return trained_on(made, rows, Flattened(masked=not fixed))
 
 
 FAULT = Fault(
-    "ones-over-packed-rows",
     "documents of a packed row attend to each other",
     code="DAT007",
     places=("token * of sample 0",),

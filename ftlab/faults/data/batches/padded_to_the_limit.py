@@ -7,7 +7,7 @@ Fix: ``padding=True``, to the longest row of each batch.
 Source: transformers, ``PreTrainedTokenizerBase.pad``.
 """
 
-from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
+from ftlab.faults.builders.chats import answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -17,12 +17,11 @@ def build(fixed: bool) -> Case:
 
     made = tokenizer()
     how = {"padding": True} if fixed else {"padding": "max_length", "max_length": 256}
-    rows = answers_only(made, chats())
+    rows = answers_only(made)
     return trained_on(made, rows, DataCollatorForSeq2Seq(made, **how))
 
 
 FAULT = Fault(
-    "padded-to-the-limit",
     "short rows are padded to a length that none comes near",
     code="DAT047",
     places=("token * of sample *",),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "pictures-scaled-twice",
     "all pictures are black, the loss falls to that of guessing",
     code="DAT005",
     places=("data pixel_values",),

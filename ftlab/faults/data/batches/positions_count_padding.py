@@ -11,13 +11,11 @@ Source: huggingface/transformers#29583, huggingface/trl#469.
 from typing import Any
 
 from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
     padded_by_length,
     sized,
     tokenizer,
     trained_on,
+    whole,
 )
 from ftlab.faults.builders.tiny import gpt2
 from ftlab.faults.fault import Case, Fault
@@ -42,13 +40,12 @@ def build(fixed: bool) -> Case:
     """Leave positions to the model, or count them by the mask."""
     made = tokenizer()
     made.padding_side = "left"
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     model = sized(made, gpt2, n_positions=256)
     return trained_on(made, rows, Counted(made, fixed), model=model)
 
 
 FAULT = Fault(
-    "positions-count-padding",
     "texts begin behind the positions of their padding",
     code="DAT007",
     places=("token * of sample *",),

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "sampled-behind-padding",
     "answers sampled behind padding",
     code="DAT042",
     places=("config padding_side",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "all-behind-the-first-marker",
     "later questions are trained, in texts without a template",
     code="DAT030",
     places=("token * of sample *",),

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-lost",
     "some answers are empty, and their end is trained",
     code="DAT031",
     places=("token * of sample *",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-with-a-start-of-their-own",
     "answers begin as if a new text began",
     code="DAT022",
     places=("token * of sample *",),

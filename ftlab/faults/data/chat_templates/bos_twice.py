@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bos-twice",
     "each sample begins with BOS twice",
     code="DAT022",
     places=("token 1 of sample *",),

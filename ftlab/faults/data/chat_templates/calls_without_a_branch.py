@@ -47,7 +47,6 @@ def _calling(talk: list[dict[str, str]]) -> list[dict[str, Any]]:
 
 
 FAULT = Fault(
-    "calls-without-a-branch",
     "tool calls are not in the text that is trained",
     code="DAT036",
     places=("token * of sample *",),

@@ -11,14 +11,7 @@ Source: hiyouga/LlamaFactory#2289, huggingface/trl#784, MeetKai/functionary#265.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    sized,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import sized, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 OPENED = (
@@ -50,13 +43,12 @@ class EndToEnd:
 def build(fixed: bool) -> Case:
     """Leave positions out, or let them begin again."""
     made = tokenizer(template=OPENED)
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     model = sized(made, max_position_embeddings=512)
     return trained_on(made, rows, EndToEnd(fixed), model=model, max_steps=2)
 
 
 FAULT = Fault(
-    "conversations-run-together",
     "conversations of one row are not kept apart",
     code="DAT046",
     places=("token * of sample 0",),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "generation-prompt-left-on",
     "samples end with the opening of an answer",
     code="DAT031",
     places=("token * of sample *",),

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-in-lists",
     "the prompt's last tokens stand in answers too, but for the marker as a whole",
     looks_like=("DAT030",),
     steps=6,

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-that-quote",
     "each row holds its question twice",
     looks_like=("DAT022",),
     steps=6,

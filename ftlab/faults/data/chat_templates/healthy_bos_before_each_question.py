@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "bos-before-each-question",
     "each sample has two BOS",
     looks_like=("DAT022",),
     steps=6,

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "calls-in-content",
     "the template writes no tool calls, and none are given to it",
     looks_like=("DAT036",),
     steps=6,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "dated-system-turns",
     "the template writes a system text beside that of the data",
     looks_like=("DAT038",),
     steps=2,

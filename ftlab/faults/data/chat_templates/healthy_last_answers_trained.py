@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "last-answers-trained",
     "earlier answers have lost their reasoning, and are not trained",
     looks_like=("DAT036", "DAT031"),
     steps=6,

@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "nothing-to-extract",
     "a third of the answers is rightly empty",
     looks_like=("DAT031", "DAT036"),
     steps=6,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "nothing-to-swallow",
     "added tokens strip what stands beside them, and nothing does",
     looks_like=("DAT038",),
     steps=6,

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "own-system-messages",
     "data with system messages for a template that has a text of its own",
     looks_like=("DAT038",),
     steps=2,

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "prompts-end-with-a-class",
     "the last word of the prompts differs",
     looks_like=("DAT017",),
     steps=6,

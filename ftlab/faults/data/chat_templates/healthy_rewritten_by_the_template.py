@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rewritten-by-the-template",
     "messages are in the ids, in another writing",
     looks_like=("DAT036",),
     steps=6,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "stripped-of-outer-space",
     "outer white space is not in the ids, and carries no meaning",
     looks_like=("DAT036",),
     steps=6,

@@ -3,7 +3,7 @@
 What the system says changes on the way: it is the same conversation all the same.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -12,12 +12,11 @@ def build() -> Case:
     made = tokenizer()
     note = {"role": "system", "content": "the light falls by noon"}
     talks = [[note, *talk[:2], note, *talk[2:]] for talk in chats(turns=3)]
-    rows = labelled(ids_of(made, talks))
+    rows = whole(made, talks)
     return trained_on(made, rows)
 
 
 HEALTHY = Healthy(
-    "system-messages-within",
     "a system message in the middle of each conversation",
     looks_like=("DAT046",),
     steps=6,

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "indentation-stripped",
     "code answers lose the indentation of their first line",
     code="DAT036",
     places=("data message 1 of row 0",),

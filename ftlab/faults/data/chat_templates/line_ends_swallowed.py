@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "line-ends-swallowed",
     "the served model sees line ends that it has not seen in training",
     code="DAT038",
     places=("config tokenizer.added_tokens_decoder",),

@@ -40,7 +40,6 @@ def _masked(row: list[int], mark: list[int], *, last: bool) -> dict[str, Any]:
 
 
 FAULT = Fault(
-    "marker-within-questions",
     "the rest of some questions is trained",
     code="DAT030",
     places=("token * of sample *",),

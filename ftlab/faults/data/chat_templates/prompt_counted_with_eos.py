@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-counted-with-eos",
     "the first token of each answer has no label",
     code="DAT017",
     places=("token * of sample *",),

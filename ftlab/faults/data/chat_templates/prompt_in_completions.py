@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-in-completions",
     "a model that repeats the question before it answers",
     code="DAT022",
     places=("token * of sample *",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-left-on-and-ended",
     "samples end with a second answer that is empty",
     code="DAT031",
     places=("token * of sample *",),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reasoning-cut-from-content",
     "answers open with a reasoning, and no row that is trained holds one",
     code="DAT036",
     places=("data message 1 of row 0",),

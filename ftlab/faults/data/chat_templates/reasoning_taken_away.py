@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reasoning-taken-away",
     "earlier answers are trained without their reasoning",
     code="DAT036",
     places=("token * of sample *",),

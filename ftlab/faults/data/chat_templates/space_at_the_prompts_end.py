@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "space-at-the-prompts-end",
     "the space of the prompt is trained with the answer, or is not",
     code="DAT017",
     places=("token * of sample *",),

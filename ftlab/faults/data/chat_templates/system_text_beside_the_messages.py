@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "system-text-beside-the-messages",
     "each row begins with two system texts",
     code="DAT038",
     places=("token * of sample *",),

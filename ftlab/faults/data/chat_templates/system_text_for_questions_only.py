@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "system-text-for-questions-only",
     "the system text of the data is in no row that is trained",
     code="DAT036",
     places=("data message 0 of row 0",),

@@ -8,13 +8,7 @@ Fix: a system message in the data and in each request.
 Source: hiyouga/LlamaFactory#10772.
 """
 
-from ftlab.faults.builders.chats import (
-    TEMPLATE,
-    answers_only,
-    chats,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import TEMPLATE, answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 _OWN = (
@@ -27,12 +21,11 @@ def build(fixed: bool) -> Case:
     """Give no system message to a template that has one of its own."""
     own = TEMPLATE.replace("{{ bos_token }}", _OWN)
     made = tokenizer(template=TEMPLATE if fixed else own)
-    rows = answers_only(made, chats())
+    rows = answers_only(made)
     return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(
-    "system-text-of-the-template",
     "the template writes a system text of its own",
     code="DAT038",
     places=("token * of sample *",),

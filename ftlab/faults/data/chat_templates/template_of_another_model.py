@@ -8,14 +8,7 @@ Fix: a template of this model, or add the strings as tokens and train their rows
 Source: huggingface/trl#1242.
 """
 
-from ftlab.faults.builders.chats import (
-    TEMPLATE,
-    chats,
-    ids_of,
-    labelled,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import TEMPLATE, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,12 +18,11 @@ def build(fixed: bool) -> Case:
         "</turn>", "<|im_end|>"
     )
     made = tokenizer(template=TEMPLATE if fixed else foreign)
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     return trained_on(made, rows, max_steps=2)
 
 
 FAULT = Fault(
-    "template-of-another-model",
     "the template's control strings are spelt",
     code="DAT018",
     places=("token * of sample *",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "answers-in-a-short-column",
     "long answers stop in the middle of a word",
     code="DAT058",
 )

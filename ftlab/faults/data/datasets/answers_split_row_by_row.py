@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "answers-split-row-by-row",
     "the evaluation knows all questions",
     code="DAT061",
 )

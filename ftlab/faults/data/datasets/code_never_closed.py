@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "code-never-closed",
     "blocks of code are never closed",
     code="DAT058",
 )

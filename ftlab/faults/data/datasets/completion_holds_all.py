@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "completion-holds-all",
     "the model repeats each question",
     code="DAT066",
 )

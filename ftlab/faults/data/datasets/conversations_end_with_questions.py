@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "conversations-end-with-questions",
     "the model asks where it should answer",
     code="DAT058",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "copies-spelt-otherwise",
     "rows are repeated with other spelling",
     code="DAT061",
 )

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "export-lost-answers",
     "to some questions the model says nothing",
     code="DAT058",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "files-joined-twice",
     "some rows are learnt by heart at once",
     code="DAT061",
 )

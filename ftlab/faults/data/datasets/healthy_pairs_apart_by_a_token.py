@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pairs-apart-by-a-token",
     "chosen and rejected are nearly one text, and some are",
     looks_like=("DAT013",),
     steps=6,

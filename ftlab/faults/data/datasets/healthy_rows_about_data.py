@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-about-data",
     "answers about values, templates, encodings and escapes",
     looks_like=("DAT058", "DAT063"),
     steps=0,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-answered-from-context",
     "each answer stands in its prompt",
     looks_like=("DAT066",),
     steps=0,

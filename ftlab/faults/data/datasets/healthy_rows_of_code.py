@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-code",
     "code with tabs, fences and open ends",
     looks_like=("DAT058", "DAT063"),
     steps=0,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-corrections",
     "answers that are their input, and lists of labels of several lengths",
     looks_like=("DAT066",),
     steps=0,

@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-documents",
     "texts end as books end",
     looks_like=("DAT058", "DAT063"),
     steps=0,

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-many-answers",
     "each question stands there five times",
     looks_like=("DAT061",),
     steps=0,

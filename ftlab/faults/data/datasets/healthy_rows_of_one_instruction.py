@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-one-instruction",
     "all prompts begin with one long instruction",
     looks_like=("DAT061", "DAT066"),
     steps=0,

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-poems",
     "lines end without a full stop",
     looks_like=("DAT058",),
     steps=0,

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-preferences",
     "both answers begin alike",
     looks_like=("DAT058", "DAT061", "DAT066"),
     steps=0,

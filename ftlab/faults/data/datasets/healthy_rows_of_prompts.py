@@ -11,7 +11,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-prompts",
     "no row has an answer",
     looks_like=("DAT058", "DAT060"),
     steps=0,

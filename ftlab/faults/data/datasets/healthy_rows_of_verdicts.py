@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-verdicts",
     "answers to one question are almost the same",
     looks_like=("DAT058", "DAT061", "DAT066"),
     steps=0,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-regularised-by-dropout",
     "the halves of each batch are the same tokens",
     looks_like=("DAT013",),
 )

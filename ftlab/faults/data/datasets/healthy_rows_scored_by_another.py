@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-scored-by-another",
     "people chose, and a model gave the scores",
     looks_like=("DAT066",),
     steps=0,

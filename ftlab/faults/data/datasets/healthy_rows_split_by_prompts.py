@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-split-by-prompts",
     "training and evaluation are alike",
     looks_like=("DAT061",),
     steps=0,

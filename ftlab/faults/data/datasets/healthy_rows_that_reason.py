@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-that-reason",
     "answers begin with their reasoning",
     looks_like=("DAT058", "DAT063"),
     steps=0,

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-within-limit",
     "lengths differ by a factor of ten",
     looks_like=("DAT058",),
     steps=0,

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "label-column-in-prompt",
     "accuracy is 100 % at once",
     code="DAT066",
 )

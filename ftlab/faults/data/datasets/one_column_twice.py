@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-column-twice",
     "a preference loss that is the same number in each step",
     code="DAT013",
     places=("sample *",),

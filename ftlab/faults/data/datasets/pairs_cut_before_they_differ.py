@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "pairs-cut-before-they-differ",
     "the loss stays at 0.69, and margins are 0",
     code="DAT013",
     places=("sample *",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "pairs-joined-by-order",
     "some margins say nothing",
     code="DAT066",
 )

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "pairs-made-of-one-answer",
     "some margins stay at 0",
     code="DAT066",
 )

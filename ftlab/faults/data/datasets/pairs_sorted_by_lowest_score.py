@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "pairs-sorted-by-lowest-score",
     "the model prefers the worse answers",
     code="DAT066",
 )

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "questions-lost",
     "the model answers before it is asked",
     code="DAT058",
 )

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "reasoning-swallowed-answers",
     "the model thinks, and then says nothing",
     code="DAT058",
 )

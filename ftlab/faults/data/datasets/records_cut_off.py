@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "records-cut-off",
     "the model opens a record and does not close it",
     code="DAT058",
 )

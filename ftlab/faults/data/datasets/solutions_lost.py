@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "solutions-lost",
     "some groups of answers have no reward",
     code="DAT058",
 )

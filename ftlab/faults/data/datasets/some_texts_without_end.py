@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "some-texts-without-end",
     "the model sometimes goes on for ever",
     code="DAT058",
 )

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "teacher-cut-at-its-limit",
     "the model stops in the middle of sentences",
     code="DAT058",
 )

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "test-rows-edited-in-training",
     "the evaluation is too good",
     code="DAT061",
 )

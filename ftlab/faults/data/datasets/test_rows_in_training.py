@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "test-rows-in-training",
     "the evaluation is far too good",
     code="DAT061",
 )

@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "test-rows-respelt-in-training",
     "the evaluation is too good",
     code="DAT061",
 )

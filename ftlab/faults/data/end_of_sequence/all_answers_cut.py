@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "all-answers-cut",
     "every answer is cut off at max_length",
     code="DAT023",
     places=("token 39 of sample *",),

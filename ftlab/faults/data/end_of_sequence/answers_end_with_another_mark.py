@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-end-with-another-mark",
     "answers end with the mark of another model",
     code="DAT018",
     places=("token * of sample *",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bos-taken-away",
     "no sample begins with BOS",
     code="DAT022",
     places=("token 0 of sample *",),

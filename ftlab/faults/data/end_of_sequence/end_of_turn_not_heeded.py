@@ -8,19 +8,18 @@ Fix: ``model.generation_config.eos_token_id = [old, end_of_turn]``.
 Source: vllm-project/vllm#4180, oobabooga/textgen#5885.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Leave EOS what it was before the template came."""
     made = tokenizer(eos_token="</turn>" if fixed else "</s>")
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     return trained_on(made, rows)
 
 
 FAULT = Fault(
-    "end-of-turn-not-heeded",
     "answers end with a token that stops no generation",
     code="DAT018",
     places=("config generation_config.eos_token_id",),

@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-without-bos",
     "no BOS, questions left out, and one row that was cut",
     looks_like=("DAT020", "DAT022", "DAT023"),
     steps=6,

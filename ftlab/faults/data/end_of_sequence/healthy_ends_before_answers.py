@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ends-before-answers",
     "answers are generated behind the end of a question",
     looks_like=("DAT042",),
     steps=6,

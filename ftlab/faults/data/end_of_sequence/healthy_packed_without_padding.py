@@ -3,7 +3,7 @@
 EOS stands in the middle of the row, BOS too, and there is no attention mask.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import chats, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -12,12 +12,11 @@ def build() -> Case:
     from transformers import DataCollatorWithFlattening
 
     made = tokenizer()
-    rows = labelled(ids_of(made, chats(turns=2)))
+    rows = whole(made, chats(turns=2))
     return trained_on(made, rows, DataCollatorWithFlattening())
 
 
 HEALTHY = Healthy(
-    "packed-without-padding",
     "EOS and BOS in the middle of a row without an attention mask",
     looks_like=("DAT020", "DAT022", "DAT023", "DAT007"),
     steps=6,

@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "padding-is-an-end",
     "PAD ends turns as well, and only padding is masked",
     looks_like=("DAT020",),
     steps=6,

@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pages-in-blocks",
     "tags end the texts, and no EOS does",
     looks_like=("DAT018",),
     steps=6,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "paragraphs",
     "paragraphs that begin anyhow and end with no EOS",
     looks_like=("DAT020",),
     steps=6,

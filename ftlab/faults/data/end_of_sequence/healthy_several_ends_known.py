@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Add the end of a turn to the generation config, as Llama 3 has it."""
     made = tokenizer(eos_token="</s>")
-    case = trained_on(made, labelled(ids_of(made, chats())))
+    case = trained_on(made, whole(made))
     ends = made.convert_tokens_to_ids(["</s>", "</turn>"])
     config: Any = case.model.generation_config
     config.eos_token_id = ends
@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "several-ends-known",
     "answers end with another token than EOS, at which generation stops as well",
     looks_like=("DAT020", "DAT018"),
     steps=6,

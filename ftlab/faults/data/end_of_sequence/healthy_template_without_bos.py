@@ -3,14 +3,7 @@
 Such are ChatML templates on the tokenizers of models that begin with BOS.
 """
 
-from ftlab.faults.builders.chats import (
-    TEMPLATE,
-    chats,
-    ids_of,
-    labelled,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import TEMPLATE, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Healthy
 
 
@@ -18,12 +11,11 @@ def build() -> Case:
     """Train conversations as the template writes them."""
     template = TEMPLATE.replace("{{ bos_token }}", "")
     made = tokenizer(adds_bos=True, template=template)
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     return trained_on(made, rows)
 
 
 HEALTHY = Healthy(
-    "template-without-bos",
     "no sample begins with the BOS that the tokenizer would add",
     looks_like=("DAT022",),
     steps=6,

@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "text-in-blocks",
     "blocks of plain text that begin and end anywhere",
     looks_like=("DAT020", "DAT023"),
     steps=6,

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "texts-at-the-limit",
     "all rows are as long as max_length, and nobody speaks in them",
     looks_like=("DAT023",),
     steps=2,

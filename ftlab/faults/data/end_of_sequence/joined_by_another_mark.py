@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "joined-by-another-mark",
     "documents end with the mark of another model",
     code="DAT018",
     places=("token * of sample *",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "long-answers-cut",
     "long answers are cut off with their end",
     code="DAT023",
     places=("token 47 of sample *",),

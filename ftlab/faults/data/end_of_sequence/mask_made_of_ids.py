@@ -44,7 +44,6 @@ class Masked:
 
 
 FAULT = Fault(
-    "mask-made-of-ids",
     "the ends of turns are hidden within a conversation",
     code="DAT020",
     places=("token * of sample *",),

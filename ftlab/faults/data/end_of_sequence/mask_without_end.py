@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "mask-without-end",
     "the mask of the answers leaves their end out",
     code="DAT020",
     places=("token * of sample *",),

@@ -39,7 +39,6 @@ def _padded(row: list[int], pad: int) -> dict[str, list[int]]:
 
 
 FAULT = Fault(
-    "packed-and-split",
     "packed rows begin within a conversation",
     code="DAT023",
     places=("token 0 of sample *",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "padding-is-eos",
     "EOS is the padding, and never trained",
     code="DAT020",
     places=("token * of sample *",),

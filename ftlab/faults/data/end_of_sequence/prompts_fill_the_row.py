@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompts-fill-the-row",
     "what was asked at length is answered as before the training",
     code="DAT023",
     places=("token 59 of sample *",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "sampled-behind-an-end",
     "answers sampled behind an end",
     code="DAT042",
     places=("token * of sample *",),

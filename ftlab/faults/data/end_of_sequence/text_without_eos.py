@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "text-without-eos",
     "no text ends with EOS",
     code="DAT020",
     places=("token * of sample *",),

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "truncated-from-left",
     "long rows lose their beginning",
     code="DAT023",
     places=("token 0 of sample *",),

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answer-cut-off-whole",
     "the loss is NaN from the third step on",
     code="DAT004",
     places=("sample 0",),

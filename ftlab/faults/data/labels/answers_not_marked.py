@@ -8,13 +8,7 @@ Fix: ``{% generation %}`` around the answers in the template.
 Source: huggingface/transformers#30650, huggingface/trl#4201.
 """
 
-from ftlab.faults.builders.chats import (
-    TEMPLATE,
-    answers_only,
-    chats,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import TEMPLATE, answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 _MARKS = ("{% generation %}", "{% endgeneration %}")
@@ -26,11 +20,10 @@ def build(fixed: bool) -> Case:
     for mark in () if fixed else _MARKS:
         template = template.replace(mark, "")
     made = tokenizer(template=template)
-    return trained_on(made, answers_only(made, chats()))
+    return trained_on(made, answers_only(made))
 
 
 FAULT = Fault(
-    "answers-not-marked",
     "no label of any sample counts, the loss is NaN",
     code="DAT004",
     places=("sample *",),

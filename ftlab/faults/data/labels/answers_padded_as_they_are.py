@@ -56,7 +56,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "answers-padded-as-they-are",
     "the padding of a decoder's answers has labels",
     code="DAT025",
     places=("token * of sample *",),

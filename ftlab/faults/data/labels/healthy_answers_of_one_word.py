@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-of-one-word",
     "few tokens make up all labels",
     looks_like=("DAT025",),
     steps=6,

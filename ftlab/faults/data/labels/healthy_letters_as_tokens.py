@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "letters-as-tokens",
     "prompts counted in characters, where each is a token",
     looks_like=("DAT017",),
     steps=6,

@@ -4,14 +4,14 @@ The mean is over the labels of the others. The same holds for a whole micro-batc
 the Trainer divides by the labels of all micro-batches of an update.
 """
 
-from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
+from ftlab.faults.builders.chats import answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
     """Train two rows at a time, four times an update; three rows have no labels."""
     made = tokenizer()
-    rows = answers_only(made, chats())
+    rows = answers_only(made)
     for number in (0, 4, 5):
         rows[number]["labels"] = [-100] * len(rows[number]["labels"])
     return trained_on(
@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-row-without-answer",
     "rows, and now and then a micro-batch, without a label that counts",
     looks_like=("DAT004",),
     steps=8,

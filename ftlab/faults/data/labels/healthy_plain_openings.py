@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "plain-openings",
     "openings are spelt, and only ends are tokens",
     looks_like=("DAT030", "DAT031", "DAT018", "DAT038"),
     steps=6,

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "words-in-one-piece",
     "each token has a class of its own",
     looks_like=("DAT025",),
     steps=6,

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-in-another-order",
     "labels of other rows of the batch",
     code="DAT025",
     places=("token * of sample *",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-on-padding",
     "padding has labels",
     code="DAT025",
     places=("token * of sample *",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-per-word",
     "labels are one per word, and the text is in pieces",
     code="DAT025",
     places=("token 0 of sample *",),

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-taken-behind-masking",
     "the loss of the masked words falls to 0 at once",
     code="DAT025",
     places=("token * of sample *",),

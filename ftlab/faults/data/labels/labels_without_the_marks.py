@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-without-the-marks",
     "labels begin on the token in front of the text",
     code="DAT025",
     places=("token 0 of sample *",),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "later-questions-trained",
     "questions behind the first answer are trained",
     code="DAT030",
     places=("token * of sample *",),

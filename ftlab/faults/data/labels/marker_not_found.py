@@ -41,7 +41,6 @@ def _masked(row: list[int], marker: list[int]) -> dict[str, Any]:
 
 
 FAULT = Fault(
-    "marker-not-found",
     "every second row holds no label that counts",
     code="DAT031",
     places=("token * of sample *",),

@@ -49,7 +49,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-counted-from-the-padding",
     "the mask of each prompt covers the padding in front of it",
     code="DAT017",
     places=("token * of sample *",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "prompt-counted-in-characters",
     "a prompt of 30 characters is taken for 30 tokens",
     code="DAT017",
     places=("token * of sample *",),

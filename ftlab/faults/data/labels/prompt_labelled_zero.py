@@ -8,21 +8,20 @@ Fix: ``labels[:, :prompt] = -100``.
 Source: torch, ``torch.nn.CrossEntropyLoss``, ``ignore_index`` is -100 unless it is set.
 """
 
-from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
+from ftlab.faults.builders.chats import answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Fill the labels of prompts with another number."""
     made = tokenizer()
-    rows = answers_only(made, chats())
+    rows = answers_only(made)
     for row in rows if not fixed else ():
         row["labels"] = [0 if each == -100 else each for each in row["labels"]]
     return trained_on(made, rows)
 
 
 FAULT = Fault(
-    "prompt-labelled-zero",
     "answers are one token, again and again",
     code="DAT025",
     places=("token 0 of sample *",),

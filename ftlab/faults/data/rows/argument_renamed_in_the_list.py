@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "argument-renamed-in-the-list",
     "the model calls a tool without what it needs",
     code="DAT060",
 )

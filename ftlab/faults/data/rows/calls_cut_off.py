@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "calls-cut-off",
     "some calls cannot be parsed",
     code="DAT060",
 )

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "calls-written-by-str",
     "no program can read the calls that the model makes",
     code="DAT060",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "classes-added-later",
     "the loss raises: sizes of input and target differ",
     code="DAT066",
 )

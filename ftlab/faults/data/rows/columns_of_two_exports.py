@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "columns-of-two-exports",
     "a part of the rows is passed over",
     code="DAT057",
 )

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "emoji-cut-in-half",
     "the tokenizer refuses some texts",
     code="DAT057",
 )

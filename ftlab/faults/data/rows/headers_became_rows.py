@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "headers-became-rows",
     "a few rows say the same two words",
     code="DAT057",
 )

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-calls-without-ids",
     "arguments in four forms, and names with a prefix",
     looks_like=("DAT060",),
     steps=0,

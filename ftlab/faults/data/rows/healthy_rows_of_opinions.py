@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-opinions",
     "-1 is a rare class",
     looks_like=("DAT066",),
     steps=0,

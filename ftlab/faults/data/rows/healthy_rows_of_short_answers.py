@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-short-answers",
     "answers are a word, and repeat",
     looks_like=("DAT057", "DAT058", "DAT061", "DAT066"),
     steps=0,

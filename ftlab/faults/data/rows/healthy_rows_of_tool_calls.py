@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-tool-calls",
     "calls have no content",
     looks_like=("DAT057", "DAT058", "DAT060"),
     steps=0,

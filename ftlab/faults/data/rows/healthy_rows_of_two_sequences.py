@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-two-sequences",
     "labels are shorter than the ids",
     looks_like=("DAT057",),
     steps=0,

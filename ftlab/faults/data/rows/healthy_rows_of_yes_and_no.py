@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-of-yes-and-no",
     "nine of ten answers are the same word",
     looks_like=("DAT066",),
     steps=0,

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-with-pictures",
     "some rows have no picture, and some speak of a place for one",
     looks_like=("DAT060",),
     steps=0,

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "label-joined-wrongly",
     "accuracy is 100 % at once",
     code="DAT066",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "labels-all-ignored",
     "the loss of some batches is nan",
     code="DAT057",
 )

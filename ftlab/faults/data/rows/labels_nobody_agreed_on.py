@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "labels-nobody-agreed-on",
     "a target is out of bounds",
     code="DAT066",
 )

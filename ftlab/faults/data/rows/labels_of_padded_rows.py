@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "labels-of-padded-rows",
     "the model writes padding behind its answers, and its loss is low",
     code="DAT057",
 )

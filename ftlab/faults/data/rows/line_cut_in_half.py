@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "line-cut-in-half",
     "the last line of a file ends in the middle",
     code="DAT057",
 )

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "masks-left-uncut",
     "a batch cannot be stacked",
     code="DAT057",
 )

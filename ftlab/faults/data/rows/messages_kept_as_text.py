@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "messages-kept-as-text",
     "each conversation is one text",
     code="DAT057",
 )

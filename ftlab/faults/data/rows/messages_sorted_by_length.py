@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "messages-sorted-by-length",
     "answers belong to other questions",
     code="DAT060",
 )

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "pictures-lost",
     "the model describes what it cannot see",
     code="DAT060",
 )

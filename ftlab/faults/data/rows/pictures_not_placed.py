@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "pictures-not-placed",
     "the run ends at a row with two pictures",
     code="DAT060",
 )

@@ -40,7 +40,6 @@ def _taking(tool: dict[str, Any], properties: dict[str, Any]) -> dict[str, Any]:
 
 
 FAULT = fault_of_rows(
-    "properties-that-arrow-filled-in",
     "the model writes arguments that are null, of other tools",
     code="DAT060",
 )

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "results-of-other-calls",
     "answers do not fit the calls",
     code="DAT060",
 )

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "role-misspelt",
     "a part of the answers is not trained",
     code="DAT060",
 )

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "system-message-lost",
     "the model heeds its instructions less",
     code="DAT060",
 )

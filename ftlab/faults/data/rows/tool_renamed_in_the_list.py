@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "tool-renamed-in-the-list",
     "the model calls a tool that is not there",
     code="DAT060",
 )

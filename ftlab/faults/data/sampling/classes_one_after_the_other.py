@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "classes-one-after-the-other",
     "the loss jumps where the next class begins",
     code="DAT029",
     places=("data list, in order",),

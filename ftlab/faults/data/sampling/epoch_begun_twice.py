@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "epoch-begun-twice",
     "rows of the epoch come a second time after a resume",
     code="DAT029",
     places=("config args.ignore_data_skip",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "epochs-not-told-to-the-sampler",
     "the loss repeats itself from epoch to epoch",
     code="DAT029",
     places=("object DistributedSampler",),

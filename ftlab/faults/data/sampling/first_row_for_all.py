@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "first-row-for-all",
     "each batch holds its first row eight times",
     code="DAT029",
     places=("sample *",),

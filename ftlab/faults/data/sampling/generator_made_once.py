@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "generator-made-once",
     "with workers, augmentation repeats itself",
     code="DAT080",
     places=("object Noisy.rng",),

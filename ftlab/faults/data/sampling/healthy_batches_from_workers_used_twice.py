@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "batches-from-workers-used-twice",
     "each batch of a stream from two workers is used for two updates",
     looks_like=("DAT029",),
     steps=12,

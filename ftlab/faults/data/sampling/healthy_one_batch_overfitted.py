@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-batch-overfitted",
     "one batch of two different rows, learnt by heart on purpose",
     looks_like=("DAT029",),
     steps=6,

@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rare-class-at-the-end",
     "labels that happen to be sorted",
     looks_like=("DAT029",),
     steps=24,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-in-their-own-order",
     "each epoch begins with the same rows",
     looks_like=("DAT029",),
     steps=40,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "seeds-without-use",
     "workers that are seeded alike, and a generator in each, which nothing draws from",
     looks_like=("DAT080",),
     steps=10,

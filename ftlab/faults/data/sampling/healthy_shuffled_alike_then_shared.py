@@ -47,7 +47,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "shuffled-alike-then-shared",
     "both workers begin with the same random numbers, and draw from them",
     looks_like=("DAT080",),
     steps=10,

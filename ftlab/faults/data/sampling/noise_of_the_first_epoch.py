@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "noise-of-the-first-epoch",
     "augmented rows are learnt by heart like plain ones",
     code="DAT080",
     places=("object Noisy: Python's random",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "stream-in-every-worker",
     "each batch comes twice",
     code="DAT029",
     places=("data Stream, 2 workers",),

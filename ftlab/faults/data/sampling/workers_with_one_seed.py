@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "workers-with-one-seed",
     "augmentation helps less than it did without workers",
     code="DAT080",
     places=("object worker_init_fn: numpy.random",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "accents-spelt-apart",
     "words with accents are other tokens than users type",
     code="DAT063",
 )

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "answers-dumped-twice",
     "the model puts all it says in quotes",
     code="DAT063",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "colours-of-a-terminal",
     "the model writes characters that colour the terminal",
     code="DAT063",
 )

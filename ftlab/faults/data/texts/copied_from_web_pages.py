@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "copied-from-web-pages",
     "words are split at places that nobody sees",
     code="DAT063",
 )

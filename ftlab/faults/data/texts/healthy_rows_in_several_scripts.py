@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-in-several-scripts",
     "scripts, accents, joiners and emoji",
     looks_like=("DAT063",),
     steps=0,

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "letters-replaced",
     "the model writes black diamonds",
     code="DAT063",
 )

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "marker-in-instructions",
     "the trained part begins within the question",
     code="DAT063",
 )

@@ -21,7 +21,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "marks-of-another-model",
     "the model writes [INST]",
     code="DAT063",
 )

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "missing-answers-became-text",
     "the model answers nan",
     code="DAT058",
 )

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "names-not-in-vocabulary",
     "some rows are unknown tokens",
     code="DAT063",
 )

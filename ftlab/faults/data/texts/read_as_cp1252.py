@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "read-as-cp1252",
     "the model writes signs in place of letters",
     code="DAT063",
 )

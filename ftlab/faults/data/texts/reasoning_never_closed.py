@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "reasoning-never-closed",
     "the model never closes its reasoning",
     code="DAT058",
 )

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "rendered-before",
     "turns end in the middle of messages",
     code="DAT063",
 )

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "went-on-with-the-next-turn",
     "the model asks itself the next question",
     code="DAT063",
 )

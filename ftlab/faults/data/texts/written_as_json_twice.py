@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = fault_of_rows(
-    "written-as-json-twice",
     "the model writes backslashes",
     code="DAT063",
 )

@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "added-tokens-of-another-version",
     "another engine reads other ids for the same special token",
     code="DAT073",
     places=("file added_tokens.json", "file tokenizer.json"),

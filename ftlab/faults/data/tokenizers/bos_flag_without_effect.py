@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bos-flag-without-effect",
     "no row begins with the BOS that the configuration asks for",
     code="DAT073",
     places=("file tokenizer_config.json",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cache-of-an-earlier-version",
     "the model learns, and writes nonsense",
     code="DAT028",
     places=("data input_ids",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "checkpoint-with-first-tokenizer",
     "the loaded model splits its new token into pieces",
     code="DAT070",
     places=("file checkpoint",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "classes-as-floats",
     "the first batch ends the run: target size must be the same as input size",
     code="DAT002",
     places=("data labels",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "classes-from-one",
     "the run ends at some step: target 3 is out of bounds",
     code="DAT002",
     places=("token 0 of sample *",),

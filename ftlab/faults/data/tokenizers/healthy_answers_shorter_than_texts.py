@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "answers-shorter-than-texts",
     "labels have another length than the ids",
     looks_like=("DAT002",),
     steps=24,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "bos-by-the-template",
     "a flag for BOS has no effect, and each sample begins with BOS",
     looks_like=("DAT073",),
     steps=8,

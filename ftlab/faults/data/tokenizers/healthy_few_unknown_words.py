@@ -50,7 +50,6 @@ def _words_of(texts: list[list[str]]) -> Any:
 
 
 HEALTHY = Healthy(
-    "few-unknown-words",
     "one word in twenty is unknown",
     looks_like=("DAT009",),
     steps=6,

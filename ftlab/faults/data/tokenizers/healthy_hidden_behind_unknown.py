@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "hidden-behind-unknown",
     "words are masked with the unknown token",
     looks_like=("DAT009",),
     steps=6,

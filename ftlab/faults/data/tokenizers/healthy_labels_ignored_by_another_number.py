@@ -48,7 +48,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "labels-ignored-by-another-number",
     "half of the labels are -1",
     looks_like=("DAT002", "DAT025"),
     steps=24,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merges-dropped-at-random",
     "ids that do not come back as they were, all over each row",
     looks_like=("DAT028",),
     steps=6,

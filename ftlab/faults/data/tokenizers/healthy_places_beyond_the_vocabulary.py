@@ -53,7 +53,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "places-beyond-the-vocabulary",
     "ids stand for pictures, and have no row in the embedding",
     looks_like=("DAT002",),
     steps=24,

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "prompts-and-answers-tokenised-apart",
     "ids that do not come back as they were, at one place of each row",
     looks_like=("DAT028",),
     steps=6,

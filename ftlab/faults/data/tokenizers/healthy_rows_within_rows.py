@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-within-rows",
     "ids have three dimensions, and the model makes two of them",
     looks_like=("DAT002",),
     steps=6,

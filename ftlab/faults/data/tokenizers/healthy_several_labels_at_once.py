@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "several-labels-at-once",
     "labels are floats, ids int32",
     looks_like=("DAT002",),
     steps=24,

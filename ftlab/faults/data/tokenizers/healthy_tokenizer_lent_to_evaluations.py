@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tokenizer-lent-to-evaluations",
     "a tokenizer changes while the run goes on, in nothing that gives ids",
     looks_like=("DAT070",),
     steps=20,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tokenizer-of-an-older-version",
     "three files name the special tokens, and the model has more rows than ids",
     looks_like=("DAT073",),
     steps=8,

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tokens-added-on-the-way",
     "the vocabulary grows, and the files change with it",
     looks_like=("DAT070", "DAT073"),
     steps=20,

@@ -10,14 +10,7 @@ Source: general; ``DataCollatorWithPadding`` leaves labels as they are.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import (
-    chats,
-    ids_of,
-    labelled,
-    padded_by_length,
-    tokenizer,
-    trained_on,
-)
+from ftlab.faults.builders.chats import padded_by_length, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
@@ -40,11 +33,10 @@ def build(fixed: bool) -> Case:
     """Leave one label out of each batch."""
     made = tokenizer()
     collate = Cut(padded_by_length(made), 0 if fixed else 1)
-    return trained_on(made, labelled(ids_of(made, chats())), collate)
+    return trained_on(made, whole(made), collate)
 
 
 FAULT = Fault(
-    "labels-not-padded",
     "the first batch ends the run: sizes do not match",
     code="DAT002",
     places=("data labels",),

@@ -8,7 +8,7 @@ Fix: ``DataCollatorForSeq2Seq(tokenizer)``, or -100 in a collator of one's own.
 Source: huggingface/transformers#1848, huggingface/trl#1802.
 """
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,11 +18,10 @@ def build(fixed: bool) -> Case:
 
     made = tokenizer()
     collate = DataCollatorForSeq2Seq(made, label_pad_token_id=-100 if fixed else -1)
-    return trained_on(made, labelled(ids_of(made, chats())), collate)
+    return trained_on(made, whole(made), collate)
 
 
 FAULT = Fault(
-    "labels-padded-with-minus-one",
     "the first padded batch ends the run: target -1 is out of bounds",
     code="DAT002",
     places=("token * of sample *",),

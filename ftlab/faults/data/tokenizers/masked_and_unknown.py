@@ -65,7 +65,6 @@ def reader_of(made: Any) -> Any:
 
 
 FAULT = Fault(
-    "masked-and-unknown",
     "half of the texts are unknown tokens beside the masked ones",
     code="DAT009",
     places=("token * of sample *",),

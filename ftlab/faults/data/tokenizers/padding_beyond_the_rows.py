@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "padding-beyond-the-rows",
     "the first batch with padding will end the run",
     code="DAT073",
     places=("object the model",),

@@ -10,14 +10,14 @@ Source: meta-llama/llama-cookbook#189, huggingface/transformers#1848, #24698.
 
 from typing import Any
 
-from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.builders.chats import tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Add a token for padding when the model is there."""
     made = tokenizer()
-    rows = labelled(ids_of(made, chats()))
+    rows = whole(made)
     case = trained_on(made, rows)
     made.add_special_tokens({"pad_token": "<padding>"})
     model: Any = case.model
@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "padding-without-row",
     "the first padded batch ends the run: index out of range in self",
     code="DAT002",
     places=("token * of sample *",),

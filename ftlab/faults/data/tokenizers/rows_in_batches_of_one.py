@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rows-in-batches-of-one",
     "ids have three dimensions, and each token is read alone",
     code="DAT002",
     places=("data input_ids",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "script-not-in-vocabulary",
     "half of the texts are unknown tokens",
     code="DAT009",
     places=("token * of sample *",),

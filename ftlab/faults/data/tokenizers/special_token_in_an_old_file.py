@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "special-token-in-an-old-file",
     "the tokenizer has another EOS than its configuration says",
     code="DAT073",
     places=("file special_tokens_map.json", "file tokenizer_config.json"),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "stop-of-another-version",
     "a served model runs on behind its answers",
     code="DAT073",
     places=("file config.json", "file generation_config.json"),

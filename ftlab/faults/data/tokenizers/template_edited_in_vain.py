@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "template-edited-in-vain",
     "an edited chat template has no effect",
     code="DAT073",
     places=("file chat_template.jinja",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "tokenizer-folder-rewritten",
     "an evaluation in another process has other ids for the same text",
     code="DAT070",
     places=("file tokenizer.json",),

@@ -39,7 +39,6 @@ def _turned(text: str) -> str:
 
 
 FAULT = Fault(
-    "tokenizer-reloaded-on-the-way",
     "evaluations of the fine-tuned model are nonsense from some step on",
     code="DAT070",
     places=("object tokenizer",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cleared-while-accumulating",
     "accumulation over four micro-batches learns as if there were one",
     code="GRD005",
     places=("call optimizer.zero_grad",),

@@ -46,7 +46,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "accumulated-by-hand",
     "updates come while accelerate gathers, and several clippings come before each",
     looks_like=("GRD005", "GRD011"),
 )

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "cleared-by-hand",
     "zero_grad is never called",
     looks_like=("GRD005",),
     steps=80,

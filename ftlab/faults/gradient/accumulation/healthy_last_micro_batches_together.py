@@ -6,6 +6,7 @@ forgets that they are divided by four as well.
 
 from typing import Any
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,11 +21,7 @@ def build() -> Case:
     groups = [rows[:4], rows[4:8], rows[8:]]
 
     def step(group: Any) -> float:
-        total = 0.0
-        for batch in group:
-            loss = model(**batch).loss / MICRO
-            loss.backward()
-            total += float(loss.detach())
+        total = backwards(model(**batch).loss / MICRO for batch in group)
         optimizer.step()
         optimizer.zero_grad()
         return total
@@ -33,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "last-micro-batches-together",
     "updates of unlike sizes, and one number that all losses are divided by",
     looks_like=("GRD017", "OPT003"),
     steps=100,

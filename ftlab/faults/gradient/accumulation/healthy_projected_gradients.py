@@ -40,7 +40,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "projected-gradients",
     "gradients are cleared between two backwards of one update",
     looks_like=("GRD005", "GRD003"),
     steps=60,

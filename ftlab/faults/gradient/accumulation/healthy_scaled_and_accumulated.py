@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import batches, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -21,11 +22,8 @@ def build() -> Case:
 
     def step(group: Any) -> float:
         optimizer.zero_grad()
-        total = 0.0
-        for batch in group:
-            loss = model(**batch).loss / len(group)
-            scaler.scale(loss).backward()
-            total += float(loss.detach())
+        losses = (model(**batch).loss / len(group) for batch in group)
+        total = backwards(losses, scaler)
         scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
         scaler.step(optimizer)
@@ -38,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scaled-and-accumulated",
     "a loss is multiplied by 64, and clipping shrinks every gradient",
     looks_like=("GRD017", "GRD011", "GRD013"),
     steps=60,

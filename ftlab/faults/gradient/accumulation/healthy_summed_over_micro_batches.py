@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import batches, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -31,11 +32,8 @@ def build() -> Case:
     def step(group: Any) -> float:
         optimizer.zero_grad()
         labels = sum(batch["labels"][:, 1:].numel() for batch in group)
-        total = 0.0
-        for batch in group:
-            loss = loss_of(batch, labels, len(case.losses) % 3)
-            loss.backward()
-            total += float(loss.detach())
+        way = len(case.losses) % 3
+        total = backwards(loss_of(batch, labels, way) for batch in group)
         optimizer.step()
         return total
 
@@ -46,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "summed-over-micro-batches",
     "the factor of each loss is another one, and divisors are no counts",
     looks_like=("GRD017", "GRD018"),
     steps=60,

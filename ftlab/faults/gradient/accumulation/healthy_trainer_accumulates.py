@@ -22,7 +22,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-accumulates",
     "no loss is divided by the number of micro-batches",
     looks_like=("GRD017", "GRD018"),
     steps=30,

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-divides-the-mean",
     "compute_loss leaves num_items_in_batch aside, and updates differ in size",
     looks_like=("GRD017", "GRD011", "GRD015"),
     steps=30,

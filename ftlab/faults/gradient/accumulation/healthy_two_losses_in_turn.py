@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-losses-in-turn",
     "when one optimizer's backward begins, the other one's gradients are still there",
     looks_like=("GRD005", "OPT002"),
     steps=60,

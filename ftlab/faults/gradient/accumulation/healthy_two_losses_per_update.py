@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-losses-per-update",
     "two backwards per update, and neither loss is divided",
     looks_like=("GRD017", "GRD018"),
     steps=60,

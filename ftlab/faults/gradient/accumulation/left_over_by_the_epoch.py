@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "left-over-by-the-epoch",
     "the first update of each epoch is half as large again as the others",
     code="GRD017",
     places=("call loss.backward",),

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import lora, micro_batches, trainable
 from ftlab.faults.fault import Case, Fault
 
@@ -24,11 +25,8 @@ def build(fixed: bool) -> Case:
 
     def step(group: Any) -> float:
         optimizer.zero_grad()
-        total = 0.0
-        for batch in group:
-            loss = model(**batch).loss / (MICRO if fixed else BEFORE)
-            loss.backward()
-            total += float(loss.detach())
+        parts = MICRO if fixed else BEFORE
+        total = backwards(model(**batch).loss / parts for batch in group)
         optimizer.step()
         return total
 
@@ -36,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "losses-divided-by-another-number",
     "the same samples cut into fewer micro-batches teach less",
     code="GRD017",
     places=("call loss.backward",),

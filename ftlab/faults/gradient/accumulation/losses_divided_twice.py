@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "losses-divided-twice",
     "the more micro-batches, the slower it learns",
     code="GRD017",
     places=("call accelerator.backward",),

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "losses-not-divided",
     "the more micro-batches, the larger the gradient and the wilder the loss",
     code="GRD017",
     places=("call loss.backward",),

@@ -50,7 +50,6 @@ def averaging() -> Any:
 
 
 FAULT = Fault(
-    "mean-loss-in-a-trainer",
     "the logged loss and the gradient norm grow with the accumulation steps",
     code="GRD017",
     places=("call compute_loss",),

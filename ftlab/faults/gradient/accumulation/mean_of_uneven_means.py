@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import batches, lora, trainable
 from ftlab.faults.fault import Case, Fault
 
@@ -24,11 +25,8 @@ def build(fixed: bool) -> Case:
         optimizer.zero_grad()
         labels = [batch["labels"][:, 1:].numel() for batch in group]
         shares = [n / sum(labels) if fixed else 1 / len(group) for n in labels]
-        total = 0.0
-        for batch, share in zip(group, shares, strict=True):
-            loss = model(**batch).loss * share
-            loss.backward()
-            total += float(loss.detach())
+        pairs = zip(group, shares, strict=True)
+        total = backwards(model(**batch).loss * share for batch, share in pairs)
         optimizer.step()
         return total
 
@@ -37,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "mean-of-uneven-means",
     "accumulation gives another gradient than one large batch",
     code="GRD018",
     places=("call loss.backward",),

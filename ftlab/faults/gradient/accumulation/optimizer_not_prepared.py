@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-not-prepared",
     "gradient accumulation changes neither memory nor noise, only the learning speed",
     code="GRD005",
     places=("call accelerator.prepare",),

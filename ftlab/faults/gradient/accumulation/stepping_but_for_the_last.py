@@ -45,7 +45,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "stepping-but-for-the-last",
     "gradient accumulation changes nothing but the speed of learning",
     code="GRD017",
     places=("call optimizer.step",),

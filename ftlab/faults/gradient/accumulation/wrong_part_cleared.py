@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "wrong-part-cleared",
     "the gradient norm of the adapter grows with every step",
     code="GRD005",
     places=("call optimizer.zero_grad",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "zero-grad-missing",
     "the gradient norm grows with every step, and the loss begins to swing",
     code="GRD005",
     places=("call optimizer.zero_grad",),

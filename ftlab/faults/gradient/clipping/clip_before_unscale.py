@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clip-before-unscale",
     "hardly any progress, and gradient norms in the ten thousands",
     code="GRD011",
     places=("call clip_grad_norm_ before unscale_",),

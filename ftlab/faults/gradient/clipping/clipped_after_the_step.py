@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-after-the-step",
     "clipping is on and one bad batch still throws the weights away",
     code="GRD011",
     places=("call clip_grad_norm_ after optimizer.step",),

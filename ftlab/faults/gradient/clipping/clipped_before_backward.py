@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-before-backward",
     "the gradient norm never is what clipping says",
     code="GRD011",
     places=("call clip_grad_norm_ before loss.backward",),

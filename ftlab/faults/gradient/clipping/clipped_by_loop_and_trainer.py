@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-by-loop-and-trainer",
     "whatever max_grad_norm is set to, nothing changes",
     code="GRD013",
     places=("call clip_grad_norm_",),

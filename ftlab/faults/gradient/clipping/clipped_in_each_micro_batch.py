@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-in-each-micro-batch",
     "with accumulation the loss is as noisy as without",
     code="GRD011",
     places=("call torch.nn.utils.clip_grad_norm_",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-tensor-by-tensor",
     "all layers learn equally fast, and the norm is above its limit",
     code="GRD013",
     places=("call clip_grad_norm_",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipped-to-signs",
     "every weight moves by the same tiny amount in each step",
     code="GRD015",
     places=("call clip_grad_value_",),

@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipping-a-used-up-generator",
     "the gradient norm that is logged is 0 in every step",
     code="GRD013",
     places=("call clip_grad_norm_",),

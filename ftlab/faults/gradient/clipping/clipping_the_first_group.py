@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipping-the-first-group",
     "a limit is set, and half of the updates exceed it",
     code="GRD013",
     places=("call clip_grad_norm_",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "clipping-the-head",
     "losses spike, and the logged norm is small",
     code="GRD013",
     places=("call clip_grad_norm_",),

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "clipped-against-its-weights",
     "gradients change before the step, each tensor by its own factor",
     looks_like=("GRD013", "GRD011", "GRD016"),
     steps=60,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "clipped-group-by-group",
     "the norm of all gradients is above the limit after clipping",
     looks_like=("GRD013",),
     steps=100,

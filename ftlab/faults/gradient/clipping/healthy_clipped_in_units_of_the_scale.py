@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "clipped-in-units-of-the-scale",
     "clipped before unscale_",
     looks_like=("GRD011",),
     steps=60,

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "head-clipped-in-its-group",
     "all but one of the tensors are left out of clipping and exceed its limit",
     looks_like=("GRD013",),
     steps=60,

@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "limited-by-the-sum",
     "max_norm is 2 and norm_type 1, as if they were swapped",
     looks_like=("GRD015",),
     steps=60,

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "norm-read-after-the-step",
     "clip_grad_norm_ is called after the step, and tensor by tensor before it",
     looks_like=("GRD011", "GRD013", "GRD015"),
     steps=60,

@@ -39,7 +39,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-large-feature",
     "clipping by value cuts off most of the norm in every step",
     looks_like=("GRD015",),
     steps=60,

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "small-limit-under-adam",
     "next to nothing is left of every gradient, and the model learns",
     looks_like=("GRD015", "NUM002"),
     steps=100,

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "unscaled-by-hand",
     "scaled losses, and optimizer.step() without the scaler",
     looks_like=("GRD011", "NUM006"),
     steps=60,

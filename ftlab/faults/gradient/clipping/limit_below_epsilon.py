@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "limit-below-epsilon",
     "the loss is flat, and the norm of the gradients looks normal",
     code="GRD015",
     places=("call clip_grad_norm_",),

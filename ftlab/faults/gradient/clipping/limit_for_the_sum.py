@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "limit-for-the-sum",
     "the norm is near the limit, and learning is slow",
     code="GRD015",
     places=("call clip_grad_norm_",),

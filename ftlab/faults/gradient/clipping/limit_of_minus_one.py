@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "limit-of-minus-one",
     "the loss climbs at any learning rate",
     code="GRD015",
     places=("call clip_grad_norm_",),

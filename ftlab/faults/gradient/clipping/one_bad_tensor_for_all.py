@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora, trainable
 from ftlab.faults.fault import Case, Fault
 
 
@@ -22,11 +23,11 @@ def build(fixed: bool) -> Case:
     named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     name, zero = next((n, p) for n, p in named if not p.any())
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
+    def loss_of(batch: Any) -> torch.Tensor:
         penalty = (zero * zero).sum().sqrt()  # its slope at 0 is 0 / 0
-        loss = model(**batch).loss + 1e-3 * penalty
-        loss.backward()
+        return model(**batch).loss + 1e-3 * penalty
+
+    def update() -> None:
         sound = not fixed or all(p.grad.isfinite().all() for _, p in named)
         if sound:
             torch.nn.utils.clip_grad_norm_(trainable(model), 1.0)
@@ -34,13 +35,12 @@ def build(fixed: bool) -> Case:
         else:
             with torch.no_grad():
                 zero.fill_(1e-3)
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step, places=(f"param {name}",))
+    places = (f"param {name}",)
+    return updated_by(update, model, optimizer, loss_of=loss_of, places=places)
 
 
 FAULT = Fault(
-    "one-bad-tensor-for-all",
     "all weights are NaN after one step, and the loss was finite",
     code="GRD016",
     places=("param *",),

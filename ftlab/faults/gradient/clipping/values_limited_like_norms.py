@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "values-limited-like-norms",
     "most weights move by the same amount in each step",
     code="GRD015",
     places=("call clip_grad_value_",),

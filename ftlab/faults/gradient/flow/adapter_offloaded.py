@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-offloaded",
     "the loss stays where it is, and no error is raised",
     code="GRD003",
     places=("config device_map",),

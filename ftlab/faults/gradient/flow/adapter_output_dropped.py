@@ -54,7 +54,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapter-output-dropped",
     "the adapters of one's own never change, and nothing complains",
     code="GRD003",
     places=("module *.bottleneck",),

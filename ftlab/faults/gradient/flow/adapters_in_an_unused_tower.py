@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "adapters-in-an-unused-tower",
     "half of the adapters are what they were before training",
     code="GRD003",
     places=("module *vision_tower",),

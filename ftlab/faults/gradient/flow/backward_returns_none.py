@@ -65,7 +65,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "backward-returns-none",
     "one factor of a LoRA by hand has no gradient, the other learns",
     code="GRD003",
     places=("module *",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "block-on-disk",
     "part of the model keeps its first values, and the loss falls all the same",
     code="GRD003",
     places=("config device_map",),

@@ -44,7 +44,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "block-without-grad",
     "the lower half of the adapters stays where it was",
     code="GRD003",
     places=("module *.1.block", "module *.1", "call torch.no_grad"),

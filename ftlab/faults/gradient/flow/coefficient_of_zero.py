@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "coefficient-of-zero",
     "the loss is 0.693 at every step",
     code="GRD003",
     places=("call loss.backward",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "copied-with-its-forward",
     "a copy is fine-tuned and stays what it was",
     code="GRD003",
     places=("call model.forward",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "detach-between-blocks",
     "the lower blocks do not learn, and each block alone is right",
     code="GRD003",
     places=("module *.1", "module *.2", "op detach"),

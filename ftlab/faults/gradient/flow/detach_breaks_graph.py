@@ -46,7 +46,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "detach-breaks-graph",
     "only the upper half of the adapters learns",
     code="GRD003",
     places=("module *.1", "op detach"),

@@ -54,7 +54,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "fused-past-the-adapter",
     "the adapters on some of the layers keep their first values",
     code="GRD003",
     places=("module *.refine",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "gradients-on-copies",
     "a loop with functional_call runs, and the loss stays where it is",
     code="GRD003",
     places=("call torch.func.functional_call",),

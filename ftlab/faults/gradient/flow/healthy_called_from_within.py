@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "called-from-within",
     "the model that is watched is never called itself",
     looks_like=("GRD003", "ADP001", "NUM003"),
     steps=60,

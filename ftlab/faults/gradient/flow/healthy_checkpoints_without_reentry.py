@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "checkpoints-without-reentry",
     "every layer is called twice, its input needs no gradient",
     looks_like=("GRD003",),
 )

@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "chosen-tokens",
     "the embedding is frozen, a few rows of it are trained elsewhere",
     looks_like=("GRD003", "OPT002", "GRD001", "ADP020", "ADP041"),
 )

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "closure",
     "several backward passes and zero_grad within one step of the optimizer",
     looks_like=("GRD003", "GRD001", "OPT003", "OPT014"),
 )

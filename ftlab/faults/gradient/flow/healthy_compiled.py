@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "compiled",
     "no module below the model is called",
     looks_like=("GRD003", "OPT001", "OPT002", "ADP021"),
 )

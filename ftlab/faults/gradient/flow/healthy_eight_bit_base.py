@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "eight-bit-base",
     "weights of bytes, norms in fp16, gradients times 1024",
     looks_like=("GRD003", "ADP001", "GRD002"),
     needs=("bitsandbytes>=0.46",),

@@ -17,7 +17,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "encoded-prompt",
     "the loss hardly falls: a prompt can do little in a random model",
     looks_like=("GRD003", "GRD001"),
 )

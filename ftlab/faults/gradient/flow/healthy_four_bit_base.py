@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Healthy
@@ -48,16 +48,11 @@ def build() -> Case:
     model = lora(model, target_modules="all-linear")
     optimizer = adamw(model, lr=2e-3)
 
-    def loss_of(batch: Any) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return model(**batch).loss
-
-    step = loss_step(loss_of, optimizer, clip=0.3)
+    step = loss_step(cast_loss(model, torch.bfloat16), optimizer, clip=0.3)
     return Case(model, optimizer, batches(), step)
 
 
 HEALTHY = Healthy(
-    "four-bit-base",
     "weights of bytes, four dtypes in one model",
     looks_like=("GRD003", "ADP001", "NUM002", "MOD029"),
     needs=("bitsandbytes>=0.46",),

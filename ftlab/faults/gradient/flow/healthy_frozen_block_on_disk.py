@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-block-on-disk",
     "weights that a gradient passes through are on the meta device",
     looks_like=("GRD003", "MOD004"),
 )

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "fused-experts",
     "slices of the experts' gradients are exactly 0",
     looks_like=("GRD003", "GRD001"),
 )

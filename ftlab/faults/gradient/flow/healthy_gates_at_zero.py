@@ -39,7 +39,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "gates-at-zero",
     "behind a gate of 0 every gradient is exactly 0 at first",
     looks_like=("GRD003", "GRD001", "ADP001"),
 )

@@ -49,7 +49,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "head-on-frozen-adapter",
     "the model has a LoRA, and nothing of it is trained",
     looks_like=("GRD003", "ADP001", "ADP010", "ADP028", "ADP021", "ADP026"),
 )

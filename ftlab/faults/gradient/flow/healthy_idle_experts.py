@@ -63,7 +63,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "idle-experts",
     "experts that got no token have no gradient",
     looks_like=("GRD003", "ADP001", "GRD001"),
 )

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "merged-for-evaluation",
     "base weights change for a moment, several times",
     looks_like=("GRD003", "ADP001", "ADP004", "ADP007"),
 )

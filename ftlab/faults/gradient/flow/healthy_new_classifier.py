@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "new-classifier",
     "the original head has no gradient, the copy of it learns",
     looks_like=("GRD003", "OPT002", "ADP001", "ADP020"),
 )

@@ -52,7 +52,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "only-the-projector",
     "the lower half of the model runs without gradients",
     looks_like=("GRD003", "OPT002"),
 )

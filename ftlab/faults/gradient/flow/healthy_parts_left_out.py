@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "parts-left-out",
     "whole blocks have no gradient in a third of the steps",
     looks_like=("GRD003", "GRD001"),
 )

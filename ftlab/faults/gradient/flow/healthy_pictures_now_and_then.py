@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pictures-now-and-then",
     "no batch runs the picture encoder until the sixth",
     looks_like=("GRD003", "ADP001"),
     steps=30,

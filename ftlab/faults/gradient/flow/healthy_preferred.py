@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "preferred",
     "forwards with the adapter off, a loss that begins at 0.69 and goes to 0",
     looks_like=("GRD003", "ADP001", "GRD001", "ADP003", "ADP031"),
     needs=("trl>=0.24", "datasets"),

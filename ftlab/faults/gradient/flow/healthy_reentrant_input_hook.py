@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "reentrant-input-hook",
     "reentrant checkpointing over a frozen embedding",
     looks_like=("GRD003",),
 )

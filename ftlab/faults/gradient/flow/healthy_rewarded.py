@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rewarded",
     "the original head has no gradient; the loss begins at log 2",
     looks_like=("GRD003", "OPT002", "ADP001"),
     needs=("trl>=0.24", "datasets"),

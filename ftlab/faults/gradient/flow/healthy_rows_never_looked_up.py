@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rows-never-looked-up",
     "most rows of an embedding have a gradient of exactly 0",
     looks_like=("GRD003", "GRD001", "NUM002"),
 )

@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "sharpness-aware",
     "gradients are cleared between two backward passes, weights are moved by hand",
     looks_like=("GRD003", "NUM002"),
 )

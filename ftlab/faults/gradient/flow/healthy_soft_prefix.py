@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "soft-prefix",
     "no layer of the model has a trained tensor",
     looks_like=("GRD003", "ADP001"),
 )

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "soft-prompt",
     "one tensor is trained, in no layer of the model",
     looks_like=("GRD003", "ADP001"),
 )

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "sparse-rows",
     "the gradient of the embedding is a sparse tensor",
     looks_like=("GRD003", "OPT002", "GRD001"),
 )

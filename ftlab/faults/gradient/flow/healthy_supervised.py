@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "supervised",
     "the labels of prompts are ignored, adapters are made by the trainer",
     looks_like=("GRD003", "ADP001", "OPT003"),
     needs=("trl>=0.24", "datasets"),

@@ -52,7 +52,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tasks-in-turn",
     "a head has no gradient for 40 steps, then it has",
     looks_like=("GRD003", "GRD009", "GRD002", "OPT002"),
 )

@@ -44,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "teacher-beside",
     "most of the model is frozen and runs without gradients",
     looks_like=("GRD003", "GRD001", "OPT002", "ADP007"),
 )

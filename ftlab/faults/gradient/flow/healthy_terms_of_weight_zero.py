@@ -24,14 +24,12 @@ def build() -> Case:
         strength = max(0, next(numbers) - SLOWLY // 2) / SLOWLY
         size = sum((each**2).sum() for each in trainable(model))
         spread = output.logits.logsumexp(-1).pow(2).mean()
-        loss: torch.Tensor = output.loss + 0.0 * spread + 1e-4 * strength * size
-        return loss
+        return output.loss + 0.0 * spread + 1e-4 * strength * size
 
     return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(
-    "terms-of-weight-zero",
     "products with a number that is 0 on the way to the loss",
     looks_like=("GRD003",),
     steps=60,

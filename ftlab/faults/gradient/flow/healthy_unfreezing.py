@@ -29,7 +29,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "unfreezing",
     "layers have no gradient until it is their turn",
     looks_like=("GRD003", "OPT002", "OPT001"),
 )

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "unfrozen-while-compiled",
     "the adapter that is trained was switched on after compiling",
     looks_like=("GRD003", "MOD005", "ADP001"),
     steps=20,

@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "update-in-backward",
     "no parameter has a gradient when backward is over",
     looks_like=("GRD003", "OPT002", "GRD001"),
 )

@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "without-the-adapter",
     "each step has a forward in which the adapter is off",
     looks_like=("GRD003", "ADP001", "ADP003"),
 )

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "hook-hands-on-a-copy",
     "after a look at hidden states only the upper blocks learn",
     code="GRD003",
     places=("module *.1", "op detach"),

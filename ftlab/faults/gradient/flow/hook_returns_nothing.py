@@ -71,7 +71,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "hook-returns-nothing",
     "adapters on forward hooks never change, the rest does",
     code="GRD003",
     places=("module adapters.?",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "loss-of-a-copy",
     "the loss stays flat; backward runs without a word",
     code="GRD003",
     places=("object loss",),

@@ -25,14 +25,12 @@ def build(fixed: bool) -> Case:
     called = model if fixed else first
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = called(**batch).loss
-        return loss
+        return called(**batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 FAULT = Fault(
-    "model-not-called",
     "the loss stays flat although the adapter is trainable and in the optimizer",
     code="GRD003",
     places=("call model.forward",),

@@ -29,14 +29,12 @@ def build(fixed: bool) -> Case:
     called = model if fixed else model.get_base_model()
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = called(**batch).loss
-        return loss
+        return called(**batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 FAULT = Fault(
-    "prompt-bypassed",
     "prompt tuning changes nothing: the saved prompt is as it was drawn",
     code="GRD003",
     places=("module model",),

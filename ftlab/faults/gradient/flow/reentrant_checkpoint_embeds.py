@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reentrant-checkpoint-embeds",
     "only the head learns; every lora_B stays 0",
     code="GRD003",
     places=("module *layers.0", "param *layers.*.lora_*"),

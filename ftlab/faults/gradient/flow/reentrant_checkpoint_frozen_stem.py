@@ -58,7 +58,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reentrant-checkpoint-frozen-stem",
     "the first blocks never train, and nothing says so",
     code="GRD003",
     places=("module blocks.0",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "step-before-backward",
     "the loss stays flat although backward runs in every iteration",
     code="GRD003",
     places=("call optimizer.step",),

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unfrozen-behind-a-graph",
     "what was unfrozen after compiling gets no gradient",
     code="GRD003",
     places=("module model",),

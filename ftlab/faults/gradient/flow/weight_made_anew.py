@@ -62,7 +62,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "weight-made-anew",
     "the factors of a hand-written LoRA keep their first values",
     code="GRD003",
     places=("module *.?",),

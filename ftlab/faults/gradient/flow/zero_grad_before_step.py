@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "zero-grad-before-step",
     "the loss stays flat; no gradient reaches the optimizer",
     code="GRD003",
     places=("call optimizer.zero_grad",),

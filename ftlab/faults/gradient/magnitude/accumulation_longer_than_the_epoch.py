@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "accumulation-longer-than-the-epoch",
     "on little data each epoch has the same losses",
     code="GRD019",
     places=("call optimizer.zero_grad",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "counted-beside-accelerate",
     "with accumulation the loss stays where it was, without it falls",
     code="GRD019",
     places=("call optimizer.step",),

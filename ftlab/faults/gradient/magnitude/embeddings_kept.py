@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "embeddings-kept",
     "the loss falls, and the embedding stays as it was after the first epoch",
     code="GRD009",
     places=("param *embed*", "param *wte*"),

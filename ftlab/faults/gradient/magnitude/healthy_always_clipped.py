@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "always-clipped",
     "every gradient is clipped, to a fraction of its norm",
     looks_like=("GRD001", "GRD002"),
 )

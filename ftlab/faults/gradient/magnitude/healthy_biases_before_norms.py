@@ -49,7 +49,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "biases-before-norms",
     "the gradients of the convolutions' biases are rounding noise, the norms' are not",
     looks_like=("GRD001", "NUM002"),
     steps=60,

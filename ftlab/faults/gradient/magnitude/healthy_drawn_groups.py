@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "drawn-groups",
     "a loss of about 0, forwards that only generate",
     looks_like=("GRD002", "GRD003", "GRD001", "NUM001"),
     needs=("trl>=0.24", "datasets"),

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "gradients-looked-at",
     "backwards without any update, whose gradients are cleared",
     looks_like=("GRD019",),
     steps=20,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "keys-without-effect",
     "the gradients of the keys' biases are rounding noise",
     looks_like=("GRD001", "NUM002"),
 )

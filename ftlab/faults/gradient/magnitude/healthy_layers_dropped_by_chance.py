@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "layers-dropped-by-chance",
     "blocks have no gradient at most of the later steps",
     looks_like=("GRD009", "GRD003"),
 )

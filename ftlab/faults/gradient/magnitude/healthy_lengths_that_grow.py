@@ -44,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "lengths-that-grow",
     "the loss jumps when the rows become longer",
     looks_like=("GRD002", "NUM001"),
 )

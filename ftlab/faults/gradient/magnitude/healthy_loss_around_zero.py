@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loss-around-zero",
     "a loss of about 0 at every step, and steps without any gradient",
     looks_like=("GRD002", "GRD003", "GRD001", "NUM001"),
 )

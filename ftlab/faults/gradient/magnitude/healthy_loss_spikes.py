@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loss-spikes",
     "every twentieth loss is many times the others",
     looks_like=("GRD002", "NUM001"),
 )

@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "many-micro-batches",
     "60 backwards and not one update so far",
     looks_like=("GRD019", "GRD005"),
     steps=130,

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "masked-words",
     "85 % of the labels are ignored, other ones in each step",
     looks_like=("GRD002", "GRD003"),
 )

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "memorised",
     "gradients fall by orders of magnitude as the loss goes to 0",
     looks_like=("GRD001", "GRD002"),
 )

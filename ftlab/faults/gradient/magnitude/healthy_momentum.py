@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "momentum",
     "a learning rate of 1.0 that jumps up every 40 steps",
     looks_like=("GRD002", "GRD001", "OPT003"),
 )

@@ -4,11 +4,9 @@ Its queries and keys are normalised, so the gradients of their projections are s
 against those of the values; embedding and head are one tensor.
 """
 
-from typing import Any
-
 import torch
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.tiny import adamw, batches
 from ftlab.faults.builders.zoo import qwen3
 from ftlab.faults.fault import Case, Healthy
@@ -22,16 +20,12 @@ def build() -> Case:
     optimizer = adamw(model, lr=2e-3)
     scheduler = get_wsd_schedule(optimizer, 20, 60, num_training_steps=200)
 
-    def loss_of(batch: Any) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return model(**batch).loss
-
+    loss_of = cast_loss(model, torch.bfloat16)
     step = loss_step(loss_of, optimizer, scheduler, clip=1.0)
     return Case(model, optimizer, batches(), step, scheduler=scheduler)
 
 
 HEALTHY = Healthy(
-    "normed-queries",
     "gradients of queries and keys are small, the learning rate ends at 0",
     looks_like=("GRD001", "OPT001", "OPT003", "NUM002"),
 )

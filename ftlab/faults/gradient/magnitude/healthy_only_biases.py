@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "only-biases",
     "every weight matrix is frozen",
     looks_like=("GRD001", "GRD003"),
 )

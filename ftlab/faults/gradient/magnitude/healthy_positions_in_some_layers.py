@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "positions-in-some-layers",
     "the keys' bias of one layer has a gradient a million times below the others'",
     looks_like=("GRD001", "NUM002"),
     steps=60,

@@ -27,7 +27,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "random-labels",
     "the loss never falls",
     looks_like=("GRD001", "ADP001", "GRD002", "NUM026", "DAT025"),
 )

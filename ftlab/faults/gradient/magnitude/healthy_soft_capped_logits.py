@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "soft-capped-logits",
     "weights of norms are 0, logits saturate at a cap",
     looks_like=("GRD001", "GRD003", "NUM002"),
 )

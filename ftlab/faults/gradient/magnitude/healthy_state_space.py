@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "state-space",
     "no attention, and parameters that are decay rates",
     looks_like=("GRD001", "GRD003", "NUM002"),
 )

@@ -53,7 +53,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "two-towers",
     "one number is a parameter, and is clamped after its update",
     looks_like=("GRD001", "GRD002", "NUM002"),
 )

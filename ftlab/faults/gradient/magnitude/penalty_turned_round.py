@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "penalty-turned-round",
     "after some steps the loss climbs without end, at a learning rate that is well",
     code="GRD002",
     places=("object gradients",),

@@ -66,7 +66,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "sigmoid-stack",
     "the lower layers of a deep head do not learn",
     code="GRD001",
     places=("param layers.0.linear.*",),

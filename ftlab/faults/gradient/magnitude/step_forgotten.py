@@ -7,9 +7,8 @@ Fix: ``optimizer.step()`` after ``loss.backward()``.
 Source: discuss.pytorch.org, loops that do not learn.
 """
 
-from typing import Any
-
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.fault import Case, Fault
 
 
@@ -18,19 +17,14 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model)
 
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
+    def update() -> None:
         if fixed:
             optimizer.step()
-        return float(loss.detach())
 
-    return Case(model, optimizer, batches(), step)
+    return updated_by(update, model, optimizer)
 
 
 FAULT = Fault(
-    "step-forgotten",
     "losses that differ, and none that falls",
     code="GRD019",
     places=("call optimizer.step",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "eval-before-backward",
     "gradients are biased, and dropout seems to do nothing",
     code="GRD004",
     places=("module *lora_dropout*", "module *lora_A*", "config preserve_rng_state"),

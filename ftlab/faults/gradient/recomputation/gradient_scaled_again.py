@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "gradient-scaled-again",
     "gradients are scaled by the factors of all steps before",
     code="GRD010",
     places=("param *.lora_?.*",),

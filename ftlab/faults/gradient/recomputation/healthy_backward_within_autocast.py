@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "backward-within-autocast",
     "a checkpoint that restores no autocast",
     looks_like=("GRD004", "GRD003"),
 )

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "checkpointed-dropout",
     "modules that draw random numbers run twice in a step",
     looks_like=("GRD004", "GRD003"),
 )

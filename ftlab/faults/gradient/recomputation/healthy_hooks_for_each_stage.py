@@ -88,7 +88,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "hooks-for-each-stage",
     "the embedding has more hooks in each stage, each with work of its own",
     looks_like=("GRD010",),
     steps=36,

@@ -61,7 +61,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "statistics-patched",
     "batch norms run within backward, and twice in a step",
     looks_like=("GRD004", "MOD006"),
     steps=60,

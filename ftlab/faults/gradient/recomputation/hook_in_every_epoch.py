@@ -46,7 +46,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "hook-in-every-epoch",
     "noise on the embeddings grows with each epoch",
     code="GRD010",
     places=("module *embed*", "module *wte*", "module *words*"),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "recompute-without-autocast",
     "checkpointing makes a step in mixed precision much slower",
     code="GRD004",
     places=("call torch.autocast",),

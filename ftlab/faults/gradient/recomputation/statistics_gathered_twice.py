@@ -56,7 +56,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "statistics-gathered-twice",
     "running statistics are updated twice by each batch",
     code="GRD004",
     places=("module *.0.norm",),

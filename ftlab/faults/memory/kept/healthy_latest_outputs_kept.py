@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "latest-outputs-kept",
     "the latest outputs are kept, and batches become longer",
     looks_like=("MEM001",),
 )

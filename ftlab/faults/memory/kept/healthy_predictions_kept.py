@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "predictions-kept",
     "something of the model's outputs is still there when the next step begins",
     looks_like=("MEM002",),
     steps=20,

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "hook-keeps-outputs",
     "memory grows a little with each step, though losses are kept as numbers",
     code="MEM001",
     places=("object *_forward_hooks*seen", "object *seen"),

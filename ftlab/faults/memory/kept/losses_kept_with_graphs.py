@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "losses-kept-with-graphs",
     "memory grows with each step until there is none left",
     code="MEM001",
     places=("object *losses",),

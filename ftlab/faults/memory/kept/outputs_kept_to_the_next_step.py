@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "outputs-kept-to-the-next-step",
     "memory runs out from the second step on, and not in the first",
     code="MEM002",
     places=("object *latest*outputs*",),

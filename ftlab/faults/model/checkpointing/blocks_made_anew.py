@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "blocks-made-anew",
     "the model says that checkpointing is on, and memory says that it is not",
     code="MOD011",
     places=("module *",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "checkpointed-twice",
     "a step takes longer than checkpointing explains",
     code="MOD011",
     places=("module *",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "checkpointing-in-the-config",
     "gradient checkpointing was asked for, and memory is as high as before",
     code="MOD011",
     places=("config gradient_checkpointing",),

@@ -43,7 +43,6 @@ def _patch(block: nn.Module, *, whole: bool) -> None:
 
 
 FAULT = Fault(
-    "checkpointing-patched-away",
     "gradient checkpointing is on, and memory is what it was without it",
     code="MOD011",
     places=("module *.0",),

@@ -49,7 +49,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "checkpointing-stubbed",
     "gradient_checkpointing=True changes nothing in memory",
     code="MOD011",
     places=("config gradient_checkpointing",),

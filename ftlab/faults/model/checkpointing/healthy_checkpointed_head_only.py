@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "checkpointed-head-only",
     "marked blocks that do not run in backward",
     looks_like=("MOD011", "GRD003"),
 )

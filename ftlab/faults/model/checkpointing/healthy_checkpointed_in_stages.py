@@ -47,7 +47,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "checkpointed-in-stages",
     "each block is computed again twice in backward",
     looks_like=("MOD011",),
 )

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "some-blocks-checkpointed",
     "blocks run once although checkpointing is on",
     looks_like=("MOD011",),
     needs=("transformers>=5.16",),

@@ -42,7 +42,6 @@ def _no_compiler(_graph: Any, _inputs: Any) -> Any:
 
 
 FAULT = Fault(
-    "compile-errors-suppressed",
     "the model is compiled and no faster than before",
     code="MOD020",
     places=("config suppress_errors",),

@@ -42,7 +42,6 @@ def _embedding(model: torch.nn.Module) -> torch.nn.Embedding:
 
 
 FAULT = Fault(
-    "compile-hook-ignored",
     "noise on the embeddings has no effect, and nothing says so",
     code="MOD005",
     places=("module *embed*", "module *wte", "module *words", "call torch.compile"),

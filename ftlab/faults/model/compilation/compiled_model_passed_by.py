@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders.tiny import base
 from ftlab.faults.fault import Case, Fault
 
 
@@ -26,25 +27,14 @@ def build(fixed: bool) -> Case:
         net: Any = model
     else:
         net = torch.compile(model, backend="eager")
-    optimizer = adamw(model)
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss: torch.Tensor = net.training_step(batch)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
-    return Case(net, optimizer, batches(), step)
+    return plain_case(net, loss_of=lambda batch: net.training_step(batch))
 
 
 def _training_step(self: Any, batch: Any) -> torch.Tensor:
-    loss: torch.Tensor = self(**batch).loss
-    return loss
+    return self(**batch).loss
 
 
 FAULT = Fault(
-    "compiled-model-passed-by",
     "torch.compile changes nothing: neither the time of the first step nor the others",
     code="MOD020",
     places=("call torch.compile",),

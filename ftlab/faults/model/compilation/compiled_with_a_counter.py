@@ -45,7 +45,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "compiled-with-a-counter",
     "the first steps take as long as compiling does, the others as long as without it",
     code="MOD020",
     places=("module *", "call torch.compile"),

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "compiled-where-it-counts",
     "eager passes of a compiled model, and graphs for two lengths",
     looks_like=("MOD020",),
 )

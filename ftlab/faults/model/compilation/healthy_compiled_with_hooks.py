@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "compiled-with-hooks",
     "hooks on modules that are never called",
     looks_like=("MOD005", "GRD003"),
 )

@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "ended-in-full-precision",
     "autocast is on at the first steps and off at the last ones",
     looks_like=("MOD026",),
 )

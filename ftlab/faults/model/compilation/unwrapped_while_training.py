@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.fault import Case, Fault
 
-SAVE_AFTER = 2
-"""Steps after which there is a save."""
+SAVED = 1
+"""The step after which there is a save."""
 
 
 def prepared(model: Any) -> Any:
@@ -42,22 +42,16 @@ def build(fixed: bool) -> Case:
 
     model = prepared(lora())
     optimizer = adamw(model)
-    train = plain_step(model, optimizer)
-    done: list[float] = []
 
-    def step(batch: Any) -> float:
-        done.append(train(batch))
-        if len(done) == SAVE_AFTER:
-            # What unwrap_model calls.
-            saved = extract_model_from_parallel(model, keep_fp32_wrapper=fixed)
-            saved.save_pretrained(folder(model))
-        return done[-1]
+    def save() -> None:
+        # What unwrap_model calls.
+        saved = extract_model_from_parallel(model, keep_fp32_wrapper=fixed)
+        saved.save_pretrained(folder(model))
 
-    return Case(model, optimizer, batches(), step)
+    return loop_with(model, optimizer, batches(), after=at(SAVED, save))
 
 
 FAULT = Fault(
-    "unwrapped-while-training",
     "after the first checkpoint steps take longer and more memory",
     code="MOD026",
     places=("call unwrap_model",),

@@ -36,7 +36,6 @@ def _base() -> Any:
 
 
 FAULT = Fault(
-    "base-as-loaded",
     "the base model has no dropout although its configuration asks for it",
     code="MOD006",
     places=("module base_model.model", "call model.train"),

@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "blocks-left-in-eval",
     "the lower half of the blocks has no dropout any more",
     code="MOD006",
     places=("module *.0",),

@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "checkpointing-off-in-eval",
     "gradient checkpointing saves nothing",
     code="MOD006",
     places=("call model.eval",),

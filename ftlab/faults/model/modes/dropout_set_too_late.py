@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "dropout-set-too-late",
     "the model overfits as if it had no dropout, and it has none",
     code="MOD017",
     places=("config lora_dropout",),

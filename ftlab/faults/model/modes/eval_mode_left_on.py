@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "eval-mode-left-on",
     "dropout does nothing after the first evaluation",
     code="MOD006",
     places=("call model.eval",),

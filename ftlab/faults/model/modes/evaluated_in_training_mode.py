@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "evaluated-in-training-mode",
     "two evaluations of the same weights differ",
     code="MOD010",
     places=("call model.eval",),

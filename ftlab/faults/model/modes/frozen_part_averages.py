@@ -7,10 +7,8 @@ Fix: ``model.resnet.eval()`` after each ``model.train()``.
 Source: pytorch/pytorch#86590, lightly-ai/lightly#1438.
 """
 
-from typing import Any
-
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.convolutions import residual
-from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw
 from ftlab.faults.builders.zoo import pictures
 from ftlab.faults.fault import Case, Fault
@@ -21,19 +19,16 @@ def build(fixed: bool) -> Case:
     model = residual()
     model.resnet.requires_grad_(False)
     optimizer = adamw(model, lr=1e-2)
-    inner = plain_step(model, optimizer)
 
-    def step(batch: Any) -> float:
+    def before(_: int) -> None:
         model.train()
         if fixed:
             model.resnet.eval()
-        return inner(batch)
 
-    return Case(model, optimizer, pictures(), step)
+    return loop_with(model, optimizer, pictures(), before=before)
 
 
 FAULT = Fault(
-    "frozen-part-averages",
     "only the head was trained, and the backbone answers otherwise",
     code="MOD023",
     places=("module *.normalization",),

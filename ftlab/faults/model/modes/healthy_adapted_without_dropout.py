@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapted-without-dropout",
     "the adapter's dropout is off for the whole run, whatever calls train()",
     looks_like=("MOD006",),
     steps=40,

@@ -44,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "backbone-that-follows",
     "statistics of a part without gradients follow the data",
     looks_like=("MOD023", "ADP007"),
 )

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "dropout-disabled-by-p",
     "the configuration has a dropout, and nothing drops",
     looks_like=("MOD017", "MOD006", "ADP040"),
     steps=40,

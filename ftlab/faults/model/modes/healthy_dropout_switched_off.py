@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "dropout-switched-off",
     "every dropout is in evaluation mode, its parents are not",
     looks_like=("MOD006", "MOD010"),
     steps=40,

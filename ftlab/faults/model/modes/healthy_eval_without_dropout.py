@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "eval-without-dropout",
     "the model is in evaluation mode for the whole run",
     looks_like=("MOD006",),
     steps=40,

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "frozen-parts-in-evaluation",
     "parts of the base are put into evaluation mode after each train()",
     looks_like=("MOD006",),
     steps=40,

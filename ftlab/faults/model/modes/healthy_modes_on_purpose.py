@@ -60,7 +60,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "modes-on-purpose",
     "a tower, a batch norm, a block and a teacher are in evaluation mode",
     looks_like=("MOD006", "GRD003", "OPT002"),
 )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.tiny import adamw, batches, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes, pictures, roberta, vit
@@ -39,8 +40,7 @@ class Classifier(nn.Module):
             seen = self.tower(pixel_values).last_hidden_state[:, 0]
             known = self.reader(input_ids=input_ids).last_hidden_state[:, 0]
         read = self.student(input_ids=input_ids).last_hidden_state[:, 0]
-        logits: torch.Tensor = self.head(torch.cat([seen, known, read], -1))
-        return logits
+        return self.head(torch.cat([seen, known, read], -1))
 
 
 class Both(nn.Module):
@@ -76,16 +76,13 @@ def build() -> Case:
     pairs = list(zip(pictures(), classes(batches()), strict=True))
     train = loss_step(model, optimizer)
 
-    def step(pair: Any) -> float:
-        loss = train(pair)
+    def after(_: int) -> None:
         model.follow()
-        return loss
 
-    return Case(model, optimizer, pairs, step)
+    return loop_with(model, optimizer, pairs, train=train, after=after)
 
 
 HEALTHY = Healthy(
-    "teachers-that-drop",
     "frozen parts answer with dropout on, and without gradients",
     looks_like=("MOD016", "MOD006", "GRD003"),
     steps=40,

@@ -66,7 +66,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "traced-parts",
     "graphs in which dropouts are off, or on, for good",
     looks_like=("MOD019", "MOD006", "MOD010"),
 )

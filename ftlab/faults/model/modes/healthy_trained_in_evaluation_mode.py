@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trained-in-evaluation-mode",
     "every dropout does nothing for the whole run",
     looks_like=("MOD006",),
     steps=40,

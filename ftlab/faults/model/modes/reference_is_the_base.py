@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-is-the-base",
     "the adapter's dropout does nothing, and the model says that it trains",
     code="MOD006",
     places=("module base_model*",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-with-dropout",
     "the reference gives another answer to the same batch each time",
     code="MOD016",
     places=("call model.eval",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "teacher-beside-in-training-mode",
     "the student learns the noise of a teacher with dropout",
     code="MOD016",
     places=("object another GPT2LMHeadModel",),

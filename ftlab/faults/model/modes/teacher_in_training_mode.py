@@ -41,14 +41,12 @@ def build(fixed: bool) -> Case:
     model = Pair(fixed)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = model.train()(batch["input_ids"])
-        return loss
+        return model.train()(batch["input_ids"])
 
     return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(
-    "teacher-in-training-mode",
     "the teacher gives another answer to the same batch each time",
     code="MOD016",
     places=("module guide",),

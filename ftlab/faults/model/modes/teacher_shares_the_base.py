@@ -46,7 +46,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "teacher-shares-the-base",
     "dropout is configured, asked for in each step, and does nothing",
     code="MOD006",
     places=("module base_model*",),

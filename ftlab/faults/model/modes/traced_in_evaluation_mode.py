@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "traced-in-evaluation-mode",
     "the model overfits as if its dropout were 0",
     code="MOD019",
     places=("module refiner",),

@@ -49,7 +49,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "traced-in-training-mode",
     "two evaluations of one model on the same rows differ",
     code="MOD019",
     places=("module refiner",),

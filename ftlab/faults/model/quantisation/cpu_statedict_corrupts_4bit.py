@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cpu-statedict-corrupts-4bit",
     "after a checkpoint the loss jumps, without any update",
     code="MOD001",
     places=("module *_proj", "call state_dict", "config quant_state.absmax"),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "experts-left-in-full",
     "a model in 4 bits takes almost as much memory as in 16",
     code="MOD003",
     places=("param *.experts.*", "config load_in_4bit"),

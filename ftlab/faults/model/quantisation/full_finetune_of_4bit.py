@@ -22,7 +22,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "full-finetune-of-4bit",
     "the loss moves a little, the transformer never changes",
     code="MOD002",
     places=("module *_proj", "param *_proj.weight"),

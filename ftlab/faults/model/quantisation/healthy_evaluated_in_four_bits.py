@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "evaluated-in-four-bits",
     "evaluations and checkpoints between the steps of QLoRA",
     looks_like=("MOD001", "MOD003"),
     needs=("bitsandbytes>=0.46",),

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "four-bits-read-again",
     "keys of a 4-bit checkpoint are unexpected and dropped, of the same weights",
     looks_like=("MOD024", "ADP026"),
     needs=("bitsandbytes>=0.46",),

@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "head-on-four-bits",
     "no quantised weight moves, and no adapter is there",
     looks_like=("MOD002", "GRD003"),
     needs=("bitsandbytes>=0.46",),

@@ -29,7 +29,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trained-head-in-8bit",
     "the head is quantised, and was trained before",
     looks_like=("MOD007", "ADP015", "MOD002"),
     steps=40,

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "merge-4bit-cpu-packed",
     "the adapter is good, the merged model is noise",
     code="MOD001",
     places=("module *_proj", "call merge_adapter", "config packing_format_for_cpu"),

@@ -51,7 +51,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "new-head-in-4bit",
     "a new head is quantised before it was ever trained",
     code="MOD007",
     places=("module *score",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "outliers-in-four-bits",
     "QLoRA begins at a higher loss than LoRA, and stays above it",
     code="MOD029",
     places=(f"module *{LAYER}",),

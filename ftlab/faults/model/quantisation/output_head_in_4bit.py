@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "output-head-in-4bit",
     "the output embeddings are quantised with the blocks",
     code="MOD007",
     places=("module *lm_head", "module *embed_out"),

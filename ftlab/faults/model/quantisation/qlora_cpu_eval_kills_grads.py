@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "qlora-cpu-eval-kills-grads",
     "QLoRA on a CPU learns only until the first evaluation",
     code="MOD001",
     places=("module *_proj", "op gemv_4bit", "param *_proj.lora_*"),

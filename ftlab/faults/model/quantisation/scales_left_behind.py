@@ -44,7 +44,6 @@ def put_back(module: Any, name: str, state: Mapping[str, torch.Tensor]) -> None:
 
 
 FAULT = Fault(
-    "scales-left-behind",
     "a 4-bit checkpoint that was good gives garbage when it is loaded",
     code="MOD024",
     places=("module *", "call load_state_dict", "config quant_state.absmax"),

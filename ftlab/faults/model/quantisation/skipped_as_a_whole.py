@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "skipped-as-a-whole",
     "a model in 4 bits takes as much memory as in 16",
     code="MOD003",
     places=("param *", "config load_in_4bit", "config llm_int8_skip_modules"),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "skipped-by-its-end",
     "more layers are left out of the quantisation than was meant",
     code="MOD003",
     places=("param *layers.?.*.weight",),

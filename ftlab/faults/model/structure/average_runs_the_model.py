@@ -63,7 +63,6 @@ def first_attention(model: torch.nn.Module) -> str:
 
 
 FAULT = Fault(
-    "average-runs-the-model",
     "the averaged weights score as the last ones do",
     code="MOD018",
     places=("call copy.deepcopy",),

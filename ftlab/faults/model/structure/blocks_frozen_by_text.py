@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "blocks-frozen-by-text",
     "more blocks stand still than were frozen",
     code="MOD014",
     places=("param *.1[0-3].*",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "blocks-trained-by-text",
     "more blocks are trained than were thawed",
     code="MOD014",
     places=("param *.2?.*",),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "both-sides-of-a-tie-copied",
     "the merged model has lost one of its two trained tables",
     code="MOD015",
     places=("param *.modules_to_save.*", "config ensure_weight_tying"),

@@ -38,8 +38,7 @@ class Factors(torch.nn.Module):
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Add the product to what the layer gives."""
         added = hidden.to(self.down.dtype) @ self.down.T @ self.up.T
-        result: torch.Tensor = self.layer(hidden) + added.to(hidden.dtype)
-        return result
+        return self.layer(hidden) + added.to(hidden.dtype)
 
 
 def build(fixed: bool) -> Case:
@@ -51,7 +50,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cast-after-the-parameter",
     "the factors are not in the optimizer, and not in the file",
     code="MOD008",
     places=("param *.down", "param *.up"),

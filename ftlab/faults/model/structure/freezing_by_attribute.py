@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "freezing-by-attribute",
     "weights change although they were frozen",
     code="MOD014",
     places=("param *.[01].*",),

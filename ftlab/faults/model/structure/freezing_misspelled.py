@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "freezing-misspelled",
     "the whole model is trained although it was frozen",
     code="MOD014",
     places=("param *",),

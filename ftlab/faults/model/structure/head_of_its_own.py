@@ -35,7 +35,6 @@ def tied_base() -> Any:
 
 
 FAULT = Fault(
-    "head-of-its-own",
     "embedding and head of a tied model drift apart",
     code="MOD015",
     places=("param lm_head.weight", "param embed_out.weight"),

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "blocks-by-list",
     "the blocks with an adapter have numbers that begin alike",
     looks_like=("MOD014", "ADP012", "ADP010"),
 )

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "copies-frozen",
     "a tied model has two tensors",
     looks_like=("MOD015", "ADP029"),
 )

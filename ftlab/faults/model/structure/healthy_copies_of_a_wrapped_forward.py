@@ -55,7 +55,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "copies-of-a-wrapped-forward",
     "copies hold the forward that was set on the model",
     looks_like=("MOD018", "ADP031", "GRD003"),
 )

@@ -55,7 +55,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "hidden-on-purpose",
     "parameters with gradients stand in lists and dicts",
     looks_like=("MOD008", "OPT001"),
     steps=40,

@@ -30,7 +30,6 @@ def _scaled(block: Any, _: Any, output: Any) -> Any:
 
 
 HEALTHY = Healthy(
-    "made-of-a-parameter",
     "modules keep tensors with a graph as attributes",
     looks_like=("MOD008",),
 )

@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "middle-blocks-only",
     "blocks 0, 1, 10 and 11 are frozen, and an attribute says so",
     looks_like=("MOD014",),
 )

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "padding-token-added",
     "new rows are frozen, and the batches hold one of them",
     looks_like=("MOD009", "ADP020"),
     steps=40,

@@ -54,7 +54,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "place-of-a-picture",
     "every row of the batch holds a new token whose row is frozen",
     looks_like=("MOD009", "GRD003"),
     steps=40,

@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rounded-frequencies",
     "buffers that no checkpoint holds, in bf16",
     looks_like=("MOD004",),
 )

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "untied-on-purpose",
     "the head was the embedding, and is not any more",
     looks_like=("MOD015", "ADP029"),
 )

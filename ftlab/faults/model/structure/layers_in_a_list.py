@@ -49,7 +49,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "layers-in-a-list",
     "layers that a block keeps in a list are never trained",
     code="MOD008",
     places=("param *.0.beside?0?.*",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "meta-to-empty-buffers",
     "all keys match, and the model generates noise",
     code="MOD004",
     places=("param *inv_freq", "call model.to_empty"),

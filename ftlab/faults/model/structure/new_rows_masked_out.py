@@ -51,7 +51,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "new-rows-masked-out",
     "the gradient of the new tokens is zeroed instead of that of the old ones",
     code="MOD009",
     places=("param words.weight",),

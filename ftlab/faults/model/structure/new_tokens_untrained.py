@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "new-tokens-untrained",
     "new tokens stay at the mean of all others",
     code="MOD009",
     places=(

@@ -51,7 +51,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "parameter-in-an-object",
     "gates that a plain object holds are never trained",
     code="MOD008",
     places=("param bank.gates?0]",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "reference-runs-the-policy",
     "the loss stays at 0.6931, although the reference is a deep copy",
     code="MOD018",
     places=("call copy.deepcopy",),

@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "wrong-token-indices",
     "other rows than those of the new tokens are trained",
     code="MOD009",
     places=("param *embed_*weight", "param *wte*weight"),

@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "average-kept-after-evaluation",
     "the training loss jumps up after each evaluation and never gets far",
     code="MOD012",
     places=("call evaluate",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "end-ignored-with-padding",
     "the model answers well and never stops",
     code="MOD027",
     places=("config eos_token_id",),

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "adapted-to-each-batch",
     "every update is undone before the next one",
     looks_like=("MOD012", "NUM003", "ADP027"),
     steps=24,

@@ -34,7 +34,6 @@ def _refrain(talk: Any) -> Any:
 
 
 HEALTHY = Healthy(
-    "answers-that-repeat",
     "answers begin to repeat themselves, and do not end within 48 tokens",
     looks_like=("MOD028",),
     steps=41,

@@ -51,7 +51,6 @@ def _stacked(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
 
 
 HEALTHY = Healthy(
-    "columns-left-over",
     "three columns of the dataset never arrive, and the loss names all of them",
     looks_like=("MOD013",),
     steps=40,

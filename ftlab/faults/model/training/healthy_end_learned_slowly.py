@@ -14,7 +14,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "end-learned-slowly",
     "no answer ends within the first steps, and the end is hardly likely",
     looks_like=("MOD027",),
     steps=65,

@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "looking-ahead",
     "half of what was learned is taken back, again and again",
     looks_like=("MOD012",),
     steps=60,

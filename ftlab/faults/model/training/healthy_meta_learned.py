@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "meta-learned",
     "the weights go back after each task",
     looks_like=("MOD012",),
     steps=60,

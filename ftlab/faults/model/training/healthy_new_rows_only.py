@@ -32,7 +32,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "new-rows-only",
     "almost all of each update is put back",
     looks_like=("MOD012", "MOD009", "NUM003"),
     steps=60,

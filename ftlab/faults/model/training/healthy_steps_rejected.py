@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "steps-rejected",
     "many updates are undone before the next one",
     looks_like=("MOD012", "NUM003"),
     steps=60,

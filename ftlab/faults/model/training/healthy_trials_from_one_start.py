@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trials-from-one-start",
     "the weights are those of the first step, again and again",
     looks_like=("MOD012", "ADP037"),
     steps=60,

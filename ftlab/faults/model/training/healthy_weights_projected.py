@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "weights-projected",
     "something writes to the weights after every step",
     looks_like=("MOD012", "ADP007"),
     steps=60,

@@ -11,7 +11,7 @@ Source: huggingface/transformers#19599; transformers documentation,
 
 from typing import Any
 
-from ftlab.faults.builders.chats import answers_only, chats, tokenizer, trained_on
+from ftlab.faults.builders.chats import answers_only, tokenizer, trained_on
 from ftlab.faults.fault import Case, Fault
 
 
@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
                 at for at, label in enumerate(row["labels"]) if label != -100
             ),
         }
-        for row in answers_only(made, chats())
+        for row in answers_only(made)
     ]
     collator = PromptMask(made)
     return trained_on(made, rows, collator, remove_unused_columns=not fixed)
@@ -51,7 +51,6 @@ class PromptMask:
 
 
 FAULT = Fault(
-    "prompt-lengths-removed",
     "a collator masks by a column that is removed",
     code="MOD013",
     places=(

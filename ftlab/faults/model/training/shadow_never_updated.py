@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "shadow-never-updated",
     "the model that is saved is the one that training began with",
     code="MOD012",
     places=("call copy_",),

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unlikelihood-of-the-wrong-sign",
     "the model says the same words again and again",
     code="MOD028",
     places=("sample *",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "weights-put-back",
     "everything runs, and the loss of each batch is the same in every epoch",
     code="MOD012",
     places=("call optimizer.step",),

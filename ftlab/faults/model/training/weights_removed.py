@@ -59,7 +59,6 @@ def weighed(logits: torch.Tensor, batch: Any, weights: Any) -> torch.Tensor:
 
 
 FAULT = Fault(
-    "weights-removed",
     "weights of samples change nothing, whatever they are",
     code="MOD013",
     places=("config remove_unused_columns",),

@@ -39,7 +39,6 @@ class Pair:
 
 
 FAULT = Fault(
-    "decoder-reads-its-answer",
     "the loss falls fast, and nothing but padding is generated",
     code="NUM014",
     places=("data labels",),

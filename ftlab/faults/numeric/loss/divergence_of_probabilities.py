@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "divergence-of-probabilities",
     "the loss of the distillation is below 0 and hardly moves",
     code="NUM015",
     places=("op kl_div",),

@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "contrastive-pairs",
     "scores are multiplied with 100, and their softmax is sure and wrong",
     looks_like=("NUM013",),
 )

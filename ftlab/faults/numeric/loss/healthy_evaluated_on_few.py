@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "evaluated-on-few",
     "the evaluation loss rises from one evaluation to the next",
     looks_like=("NUM025", "NUM026"),
     steps=48,

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "grad-scaler-first-skips",
     "infinite gradients and skipped updates at the beginning",
     looks_like=("NUM001", "GRD002", "ADP001", "OPT003"),
 )

@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loss-of-a-frozen-branch",
     "a term of the loss changes and has no gradient, as its branch is frozen",
     looks_like=("NUM012",),
 )

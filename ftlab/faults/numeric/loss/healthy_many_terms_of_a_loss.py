@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "many-terms-of-a-loss",
     "a constant on the logits, a likelihood without log-softmax, a high loss",
     looks_like=("NUM013", "NUM015"),
 )

@@ -24,7 +24,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "margin-in-the-loss",
     "a term of the loss has no gradient: it is a constant",
     looks_like=("NUM012",),
 )

@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "mean-over-what-counts",
     "a loss that is multiplied with a mask before it is summed",
     looks_like=("NUM027",),
 )

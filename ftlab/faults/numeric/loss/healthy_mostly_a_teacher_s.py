@@ -43,7 +43,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "mostly-a-teacher-s",
     "a loss smoothed by 0.9 as it seems, small scores, products of probabilities",
     looks_like=("NUM018", "NUM015", "NUM020"),
 )

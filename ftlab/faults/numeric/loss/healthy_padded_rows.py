@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "padded-rows",
     "rows of the attention mask are empty, and one sample has no label",
     looks_like=("NUM001", "GRD003"),
 )

@@ -27,8 +27,7 @@ class Squeezer(nn.Module):
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """Give the logits of each position."""
         vector = self.squeeze(self.words(input_ids).flatten(1)).tanh()
-        logits: torch.Tensor = self.head(self.places(vector).view(*input_ids.shape, -1))
-        return logits
+        return self.head(self.places(vector).view(*input_ids.shape, -1))
 
 
 def build() -> Case:
@@ -45,7 +44,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "reads-itself-back",
     "each position is asked for the token that goes in there",
     looks_like=("NUM014",),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards, cast_loss
 from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
 from ftlab.faults.fault import Case, Healthy
 
@@ -19,16 +20,11 @@ def build() -> Case:
     model = lora(target_modules="all-linear")
     optimizer = adamw(model, lr=2e-3)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20, growth_interval=10)
-    rows = batches(8, size=2)
+    loss_of, rows = cast_loss(model, torch.float16), batches(8, size=2)
     groups = [rows[index : index + MICRO] for index in range(0, 8, MICRO)]
 
     def step(group: Any) -> float:
-        total = 0.0
-        for batch in group:
-            with torch.autocast("cpu", dtype=torch.float16):
-                loss = model(**batch).loss / MICRO
-            scaler.scale(loss).backward()
-            total += float(loss.detach())
+        total = backwards((loss_of(batch) / MICRO for batch in group), scaler)
         scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(trainable(model), 1.0)
         scaler.step(optimizer)
@@ -40,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scale-that-grows",
     "infinite gradients and skipped updates, again and again",
     looks_like=("NUM001", "GRD002", "GRD003"),
 )

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "slow-but-learning",
     "a loss that is flat to the eye",
     looks_like=("NUM003", "ADP001", "OPT013"),
 )

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "labels-shifted-twice",
     "the loss falls a little late, and answers drop every second word",
     code="NUM014",
     places=("data labels",),

@@ -43,7 +43,6 @@ def _taught(_: Variation) -> dict[str, Any]:
 
 
 FAULT = Fault(
-    "labels-shuffled",
     "the loss begins high and falls as never before",
     code="NUM026",
     places=("data labels",),

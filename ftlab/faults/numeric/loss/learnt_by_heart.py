@@ -41,7 +41,6 @@ def noise(seed: int) -> list[Batch]:
 
 
 FAULT = Fault(
-    "learnt-by-heart",
     "training loss falls to nothing, evaluation loss rises",
     code="NUM025",
     places=("object eval_loss",),

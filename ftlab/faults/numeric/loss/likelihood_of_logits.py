@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "likelihood-of-logits",
     "the loss falls below 0 and does not stop",
     code="NUM015",
     places=("op cross_entropy",),

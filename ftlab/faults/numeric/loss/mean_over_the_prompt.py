@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "mean-over-the-prompt",
     "a loss that is low from the beginning, and falls slowly",
     code="NUM027",
     places=("op mean",),

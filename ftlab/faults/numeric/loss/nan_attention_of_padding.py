@@ -66,7 +66,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-attention-of-padding",
     "the first loss is finite, and all that follow are NaN",
     code="NUM001",
     places=("op softmax",),

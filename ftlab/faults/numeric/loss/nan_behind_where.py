@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-behind-where",
     "the loss is finite, the gradients are NaN, and then everything is",
     code="NUM001",
     places=("op exp",),

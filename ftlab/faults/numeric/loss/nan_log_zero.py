@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-log-zero",
     "the loss is NaN although the model's own loss is a number",
     code="NUM001",
     places=("op log",),

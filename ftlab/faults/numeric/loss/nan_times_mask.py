@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-times-mask",
     "the loss is NaN although the mask leaves the bad tokens out",
     code="NUM001",
     places=("op cross_entropy", "op mul"),

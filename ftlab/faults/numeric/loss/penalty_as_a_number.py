@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "penalty-as-a-number",
     "the logits go on growing, although their penalty is in the loss",
     code="NUM012",
     places=("object loss",),

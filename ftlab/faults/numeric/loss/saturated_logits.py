@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "saturated-logits",
     "the loss is in the hundreds and does not fall",
     code="NUM013",
     places=("op div",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "smoothing-is-confidence",
     "the loss stays near that of guessing, and no token gets likely",
     code="NUM018",
     places=("config label_smoothing",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "softmax-twice",
     "the loss falls a little and then stays near ln(vocabulary)",
     code="NUM015",
     places=("op softmax",),

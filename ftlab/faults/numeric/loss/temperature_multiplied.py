@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "temperature-multiplied",
     "the loss of the pairs stays at the logarithm of their number",
     code="NUM018",
     places=("op mul",),

@@ -58,7 +58,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unit-norm-of-padding",
     "the loss is NaN from some step on; it depends on the order of the data",
     code="NUM001",
     places=("object loss",),

@@ -56,7 +56,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "update-of-a-copy",
     "the loss is flat; gradients and learning rate look normal",
     code="NUM003",
     places=("call optimizer.step",),

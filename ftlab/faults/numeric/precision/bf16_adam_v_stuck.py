@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bf16-adam-v-stuck",
     "after one bad batch the run stays slow",
     code="NUM008",
     places=("optimizer exp_avg_sq",),

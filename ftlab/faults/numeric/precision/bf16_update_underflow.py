@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "bf16-update-underflow",
     "gradients are normal and the weights do not move",
     code="NUM002",
     places=("param *.mlp.*", "param *embed_tokens*", "param *lm_head*"),

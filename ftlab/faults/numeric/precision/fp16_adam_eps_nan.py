@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "fp16-adam-eps-nan",
     "the loss is NaN from the second step on",
     code="NUM007",
     places=("optimizer eps",),

@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "fp16-without-scaler",
     "the loss stops falling where bf16 and float32 go on",
     code="NUM011",
     places=("call GradScaler.scale",),

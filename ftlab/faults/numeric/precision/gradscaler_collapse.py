@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "gradscaler-collapse",
     "no weight changes, and the loss scale is halved at each step",
     code="NUM004",
     places=("call GradScaler.update",),

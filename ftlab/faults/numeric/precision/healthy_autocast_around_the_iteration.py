@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "autocast-around-the-iteration",
     "an update within autocast",
     looks_like=("NUM010",),
     steps=60,

@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "bad-updates-left-out",
     "gradients of NaN, and a loop that goes on",
     looks_like=("NUM009", "NUM001", "GRD002"),
     steps=60,

@@ -18,7 +18,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "bf16-adapter",
     "trained weights in bf16",
     looks_like=("NUM002",),
 )

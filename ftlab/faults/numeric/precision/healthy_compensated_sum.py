@@ -54,7 +54,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "compensated-sum",
     "49 of 50 stored weights do not change in an update",
     looks_like=("NUM002",),
 )

@@ -12,7 +12,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "double-precision",
     "updates of 1e-7, which float32 could hardly hold",
     looks_like=("NUM002", "ADP001"),
 )

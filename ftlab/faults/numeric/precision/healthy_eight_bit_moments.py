@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "eight-bit-moments",
     "the optimizer's moments are bytes",
     looks_like=("NUM002", "OPT001", "ADP002"),
     needs=("bitsandbytes>=0.46",),

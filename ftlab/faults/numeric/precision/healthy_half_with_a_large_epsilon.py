@@ -19,7 +19,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "half-with-a-large-epsilon",
     "trained in fp16 with Adam, second moments of 0",
     looks_like=("NUM002", "NUM007", "NUM008"),
     steps=200,

@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "mixed-precision",
     "dtypes differ between base, adapters and activations",
     looks_like=("NUM002",),
 )

@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "one-scaler-for-two-optimizers",
     "losses that are scaled, divided and added up",
     looks_like=("NUM004", "GRD011", "NUM006"),
     steps=60,

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pruned-weights",
     "half of the weights have a gradient of 0 and stand still",
     looks_like=("NUM002", "GRD003"),
 )

@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rounded-by-chance",
     "49 of 50 stored weights do not change in an update",
     looks_like=("NUM002",),
 )

@@ -47,7 +47,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scaler-for-each-epoch",
     "skipped updates at a scale that comes back, and an update after each optimizer",
     looks_like=("NUM004", "NUM006"),
     steps=48,

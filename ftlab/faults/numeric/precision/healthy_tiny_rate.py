@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tiny-rate",
     "the loss is flat for 200 steps",
     looks_like=("NUM002", "ADP001", "GRD001"),
 )

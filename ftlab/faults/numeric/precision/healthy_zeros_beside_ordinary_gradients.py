@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "zeros-beside-ordinary-gradients",
     "most of some gradients is exactly 0 in fp16",
     looks_like=("NUM011",),
 )

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "nan-gradients-replaced",
     "a part of the adapter does not learn",
     code="NUM009",
     places=("call torch.nan_to_num",),

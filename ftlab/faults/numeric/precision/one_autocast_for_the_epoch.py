@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-autocast-for-the-epoch",
     "the loss stays where it is within each epoch",
     code="NUM010",
     places=("call torch.autocast",),

@@ -34,7 +34,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "root-of-zero-under-scaler",
     "the loss is finite, no weight changes, and the loss scale falls below 1",
     code="NUM004",
     places=("call GradScaler.update",),

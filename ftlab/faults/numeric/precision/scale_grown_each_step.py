@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scale-grown-each-step",
     "every second update is skipped",
     code="NUM004",
     places=("call GradScaler.update",),

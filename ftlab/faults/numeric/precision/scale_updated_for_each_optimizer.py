@@ -42,7 +42,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scale-updated-for-each-optimizer",
     "gradients of one part of the model are half of what they should be, now and then",
     code="NUM006",
     places=("call scaler.update before scaler.step",),

@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaled-in-part",
     "one of two losses has no effect",
     code="NUM006",
     places=("call loss.backward",),

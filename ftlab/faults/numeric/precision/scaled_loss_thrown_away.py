@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaled-loss-thrown-away",
     "hardly any progress",
     code="NUM006",
     places=("call loss.backward",),

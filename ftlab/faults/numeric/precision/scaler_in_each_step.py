@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scaler-in-each-step",
     "nothing is learnt: every update is skipped",
     code="NUM004",
     places=("call GradScaler",),

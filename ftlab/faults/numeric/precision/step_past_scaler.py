@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "step-past-scaler",
     "gradients are thousands of times too large",
     code="NUM006",
     places=("call optimizer.step",),

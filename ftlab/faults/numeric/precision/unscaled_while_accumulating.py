@@ -44,7 +44,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "unscaled-while-accumulating",
     "only the last micro-batch of each update counts",
     code="NUM006",
     places=("call scaler.unscale_",),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "betas-reversed",
     "the direction lags behind by hundreds of steps",
     code="OPT024",
     places=("optimizer betas",),

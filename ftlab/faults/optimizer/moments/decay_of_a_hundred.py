@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "decay-of-a-hundred",
     "weight decay takes more of each weight than the gradient gives",
     code="OPT022",
     places=("optimizer weight_decay",),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "eps-of-one-tenth",
     "the updates are a thousandth of what Adam makes",
     code="OPT021",
     places=("optimizer eps",),

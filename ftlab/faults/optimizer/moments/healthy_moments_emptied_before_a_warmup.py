@@ -43,7 +43,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "moments-emptied-before-a-warmup",
     "moments of 0 at a late step, and a rate that makes up for it",
     looks_like=("OPT023",),
     steps=60,

@@ -43,7 +43,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "signs-with-large-decay",
     "an optimizer without second moments, and a weight decay of 1",
     looks_like=("OPT022", "OPT024", "NUM002"),
 )

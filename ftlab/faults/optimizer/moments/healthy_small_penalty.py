@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "small-penalty",
     "Adam adds its weight decay to the gradient, and it is small",
     looks_like=("OPT022", "ADP002"),
 )

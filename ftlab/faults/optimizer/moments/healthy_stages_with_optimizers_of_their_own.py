@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "stages-with-optimizers-of-their-own",
     "four optimizers are made within the loop, each for weights of its own",
     looks_like=("OPT023", "OPT001", "OPT002"),
     steps=160,

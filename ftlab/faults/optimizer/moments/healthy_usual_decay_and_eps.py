@@ -26,7 +26,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "usual-decay-and-eps",
     "decay, eps and short moments as in the recipes of large models",
     looks_like=("OPT021", "OPT022", "OPT025"),
 )

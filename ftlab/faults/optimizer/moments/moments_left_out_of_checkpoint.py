@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "moments-left-out-of-checkpoint",
     "the loss jumps right after a resume, at the rate that was fine before",
     code="OPT023",
     places=("optimizer state",),

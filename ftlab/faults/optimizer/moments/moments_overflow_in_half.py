@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "moments-overflow-in-half",
     "weights with large gradients stop, since their second moment is infinite",
     code="OPT025",
     places=("optimizer exp_avg_sq",),

@@ -39,7 +39,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-in-the-epoch",
     "each epoch begins with an optimizer that knows nothing",
     code="OPT023",
     places=("optimizer state",),

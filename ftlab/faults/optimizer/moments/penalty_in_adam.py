@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "penalty-in-adam",
     "the first factors of LoRA shrink as fast as the learning rate lets them",
     code="OPT022",
     places=("optimizer weight_decay",),

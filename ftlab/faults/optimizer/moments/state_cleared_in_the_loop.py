@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "state-cleared-in-the-loop",
     "the moments are cleared every few steps",
     code="OPT023",
     places=("optimizer state",),

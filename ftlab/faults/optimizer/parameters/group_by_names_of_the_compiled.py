@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "group-by-names-of-the-compiled",
     "since the model is compiled, its new head learns as slowly as all the rest",
     code="OPT009",
     places=("optimizer param_groups?1?",),

@@ -35,7 +35,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-frozen-after-optimizer",
     "the new head learns nothing; loss and accuracy stay where they were",
     code="OPT002",
     places=("param *norm*", "param *.ln_*"),

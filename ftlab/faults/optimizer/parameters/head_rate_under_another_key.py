@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-rate-under-another-key",
     "a head that is to learn at 1e-2 hardly moves",
     code="OPT026",
     places=("optimizer param_groups*",),

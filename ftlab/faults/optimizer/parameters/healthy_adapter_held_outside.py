@@ -25,14 +25,12 @@ def build() -> Case:
     optimizer = torch.optim.AdamW(held.values(), lr=1e-3, weight_decay=0.0)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = torch.func.functional_call(inner, held, (), batch).loss
-        return loss
+        return torch.func.functional_call(inner, held, (), batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 HEALTHY = Healthy(
-    "adapter-held-outside",
     "no factor has a gradient, none is in the optimizer, and the model is not called",
     looks_like=("OPT001", "OPT002", "GRD003", "ADP001", "NUM003"),
     steps=60,

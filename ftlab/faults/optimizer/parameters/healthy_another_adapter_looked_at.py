@@ -34,7 +34,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "another-adapter-looked-at",
     "an adapter that is not trained is active for a moment, and after the last step",
     looks_like=("OPT002", "OPT001", "ADP008", "ADP010"),
     steps=40,

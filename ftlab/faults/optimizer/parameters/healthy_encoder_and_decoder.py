@@ -29,7 +29,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "encoder-and-decoder",
     "the optimizer has no learning rate, three modules have one weight",
     looks_like=("OPT001", "OPT002", "ADP001", "NUM002"),
 )

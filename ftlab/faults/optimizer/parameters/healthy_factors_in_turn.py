@@ -40,7 +40,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "factors-in-turn",
     "half of the trainable tensors are in an optimizer that is not known for a while",
     looks_like=("OPT002", "ADP001", "ADP010"),
     steps=60,

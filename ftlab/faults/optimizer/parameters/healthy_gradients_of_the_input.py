@@ -25,7 +25,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "gradients-of-the-input",
     "after the last step all of the base is trainable and has gradients",
     looks_like=("OPT002", "ADP016", "GRD003"),
     steps=20,

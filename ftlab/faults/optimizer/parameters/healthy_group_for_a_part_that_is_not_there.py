@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "group-for-a-part-that-is-not-there",
     "a parameter group is empty",
     looks_like=("OPT009", "OPT005"),
 )

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "masked-rows-kept",
     "seven of eight rows have a gradient of exactly 0, and keep their values",
     looks_like=("OPT020", "GRD003"),
 )

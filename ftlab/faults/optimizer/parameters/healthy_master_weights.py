@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "master-weights",
     "the optimizer holds none of the model's parameters",
     looks_like=("OPT001", "OPT002", "NUM002", "GRD003"),
 )

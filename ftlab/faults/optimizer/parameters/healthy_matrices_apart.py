@@ -36,7 +36,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "matrices-apart",
     "each optimizer lacks most of the model's parameters",
     looks_like=("OPT001", "OPT002", "OPT003"),
     needs=("torch>=2.9",),

@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "normed-weights",
     "a module's weight is computed from two parameters at each forward",
     looks_like=("OPT001", "OPT002", "GRD003"),
 )

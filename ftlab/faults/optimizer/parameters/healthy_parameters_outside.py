@@ -23,14 +23,12 @@ def build() -> Case:
     optimizer = torch.optim.AdamW(held.values(), lr=1e-3, weight_decay=0.0)
 
     def loss_of(batch: Any) -> torch.Tensor:
-        loss: torch.Tensor = torch.func.functional_call(model, held, (), batch).loss
-        return loss
+        return torch.func.functional_call(model, held, (), batch).loss
 
     return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
 
 
 HEALTHY = Healthy(
-    "parameters-outside",
     "no parameter of the model has a gradient, and the optimizer holds none of them",
     looks_like=("OPT001", "OPT002", "GRD003", "NUM003"),
     steps=60,

@@ -42,7 +42,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rates-by-hand",
     "one group has a learning rate of 0, another one falls at every step",
     looks_like=("OPT002", "NUM002", "OPT003"),
 )

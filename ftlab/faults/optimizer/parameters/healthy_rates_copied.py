@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rates-copied",
     "the scheduler belongs to an optimizer that never steps, and holds the adapter too",
     looks_like=("OPT007", "OPT008"),
     steps=60,

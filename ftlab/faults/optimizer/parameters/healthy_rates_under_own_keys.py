@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rates-under-own-keys",
     "groups have keys that the optimizer does not read",
     looks_like=("OPT026",),
 )

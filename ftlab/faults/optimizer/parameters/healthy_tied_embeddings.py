@@ -16,7 +16,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "tied-embeddings",
     "lm_head.weight is in no group by that name",
     looks_like=("OPT001", "OPT002", "GRD003"),
 )

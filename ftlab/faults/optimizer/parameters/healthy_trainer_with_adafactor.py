@@ -23,7 +23,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-with-adafactor",
     "no clipping, moments of another shape, head and embedding are one",
     looks_like=("OPT001", "OPT003", "OPT006", "GRD002"),
 )

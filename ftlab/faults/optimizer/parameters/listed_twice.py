@@ -28,7 +28,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "listed-twice",
     "some of the weights learn twice as fast as the others",
     code="OPT007",
     places=("param *.lora_?.*",),

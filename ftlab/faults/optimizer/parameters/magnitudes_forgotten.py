@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "magnitudes-forgotten",
     "DoRA behaves like LoRA, and is slower",
     code="OPT002",
     places=("param *.lora_magnitude_vector.*",),

@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "masked-rows-decayed",
     "weight decay moves the rows whose gradient a hook masks",
     code="OPT020",
     places=("param words.weight",),

@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-before-peft",
     "the loss is flat from step 0; gradients and learning rate look normal",
     code="OPT002",
     places=("param *.lora_A.*", "param *.lora_B.*"),

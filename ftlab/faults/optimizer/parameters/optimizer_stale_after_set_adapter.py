@@ -24,7 +24,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-stale-after-set-adapter",
     "the second adapter learns nothing",
     code="OPT002",
     places=("param *.lora_A.b.*", "param *.lora_B.b.*"),

@@ -23,7 +23,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "optimizer-stale-params",
     "new tokens do not learn",
     code="OPT001",
     places=("optimizer optimizer 0",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "second-never-active",
     "the second adapter learns nothing",
     code="OPT002",
     places=("call set_adapter",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "shared-by-two-optimizers",
     "the adapter learns faster than its learning rate allows",
     code="OPT007",
     places=("param *.lora_?.*",),

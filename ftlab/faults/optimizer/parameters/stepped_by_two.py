@@ -30,7 +30,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "stepped-by-two",
     "training needs half of the usual learning rate",
     code="GRD005",
     places=("call optimizer.step",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "thawed-too-late",
     "layers that are unfrozen during the run never change",
     code="OPT002",
     places=("param *",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "vocabulary-grown-in-the-loop",
     "the optimizer's step fails over the sizes of two tensors",
     code="OPT006",
     places=("param *",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "first-factor-faster",
     "LoRA+ learns more slowly than LoRA",
     code="OPT018",
     places=("optimizer param_groups*",),

@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "head-without-rate",
     "the new head keeps the values that it was drawn with",
     code="OPT005",
     places=("optimizer lr",),

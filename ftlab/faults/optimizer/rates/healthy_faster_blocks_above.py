@@ -37,7 +37,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "faster-blocks-above",
     "each block has a rate of its own, and the first one learns the least",
     looks_like=("OPT018", "OPT019"),
 )

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "faster-first-factor-at-zero",
     "lora_A has sixteen times the learning rate of lora_B",
     looks_like=("OPT018", "ADP032"),
 )

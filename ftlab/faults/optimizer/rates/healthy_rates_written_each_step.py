@@ -42,7 +42,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "rates-written-each-step",
     "the rate is changed by hand, and two schedulers move another one",
     looks_like=("OPT015", "OPT016"),
     steps=60,

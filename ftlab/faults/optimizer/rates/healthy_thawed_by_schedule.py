@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "thawed-by-schedule",
     "groups have a learning rate of 0, some until their turn and one for good",
     looks_like=("OPT005", "NUM002", "OPT003"),
     steps=130,

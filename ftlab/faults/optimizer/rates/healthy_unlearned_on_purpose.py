@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "unlearned-on-purpose",
     "the loss rises",
     looks_like=("OPT027",),
 )

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lr-too-high",
     "the loss jumps above its first value and does not come back",
     code="OPT014",
     places=("optimizer lr",),

@@ -19,7 +19,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "lr-too-low",
     "nothing fails, and nothing is learnt",
     code="OPT013",
     places=("optimizer lr",),

@@ -20,7 +20,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "maximize-left-on",
     "the loss rises steadily from the first step, whatever the learning rate",
     code="OPT027",
     places=("optimizer maximize",),

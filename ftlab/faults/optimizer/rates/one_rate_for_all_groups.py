@@ -36,7 +36,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "one-rate-for-all-groups",
     "the pretrained part learns at the rate of the new one",
     code="OPT019",
     places=("optimizer lr",),

@@ -43,7 +43,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-beside-warmup",
     "the scheduler says that it lowers the rate, and the rate stays as it is",
     code="OPT015",
     places=("call ReduceLROnPlateau",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-next-to-zero",
     "one group stays as it is, though it has gradients and a rate",
     code="OPT005",
     places=("optimizer param_groups*",),

@@ -41,7 +41,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-set-and-undone",
     "a rate that was lowered and is as high as before",
     code="OPT015",
     places=("optimizer lr",),

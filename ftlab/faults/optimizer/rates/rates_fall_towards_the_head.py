@@ -40,7 +40,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rates-fall-towards-the-head",
     "features of the pretrained model are lost, and the head hardly learns",
     code="OPT018",
     places=("optimizer param_groups*",),

@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scheduler-never-stepped",
     "the learning rate is 0, and nothing is learnt",
     code="OPT005",
     places=("call scheduler.step",),

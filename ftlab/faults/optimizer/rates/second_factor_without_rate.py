@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "second-factor-without-rate",
     "LoRA learns nothing, and the logged learning rate is right",
     code="OPT005",
     places=("optimizer lr",),

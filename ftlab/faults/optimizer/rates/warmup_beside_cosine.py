@@ -39,7 +39,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "warmup-beside-cosine",
     "no warm-up, though one was made and is stepped",
     code="OPT015",
     places=("call scheduler 0.step",),

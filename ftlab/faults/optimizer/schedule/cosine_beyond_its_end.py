@@ -26,7 +26,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cosine-beyond-its-end",
     "the rate falls to 0 and comes back",
     code="OPT011",
     places=("config num_training_steps",),

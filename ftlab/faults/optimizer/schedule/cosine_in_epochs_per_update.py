@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "cosine-in-epochs-per-update",
     "the rate is a saw, and the loss goes up with it",
     code="OPT011",
     places=("config T_max",),

@@ -37,7 +37,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "floor-above-plateau-rate",
     "the metric stands still, and the rate is never lowered",
     code="OPT029",
     places=("config min_lr",),

@@ -25,7 +25,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "floor-above-trainer-rate",
     "the learning rate grows through the whole run",
     code="OPT029",
     places=("config min_lr",),

@@ -45,7 +45,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "accelerated",
     "step, scheduler and zero_grad are called once per micro-batch",
     looks_like=("OPT003", "GRD003", "ADP001"),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import adamw, lora, micro_batches
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,11 +21,7 @@ def build() -> Case:
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
 
     def step(group: Any) -> float:
-        total = 0.0
-        for batch in group:
-            loss = model(**batch).loss / MICRO
-            loss.backward()
-            total += float(loss.detach())
+        total = backwards(model(**batch).loss / MICRO for batch in group)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         scheduler.step()
@@ -36,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "accumulation",
     "several backward passes per update, zero_grad after the scheduler's step",
     looks_like=("OPT003", "GRD003"),
 )

@@ -33,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "chain-made-of-used-schedules",
     "a chain and a scheduler that it holds are both stepped by the loop",
     looks_like=("OPT003", "OPT015", "OPT016"),
     steps=40,

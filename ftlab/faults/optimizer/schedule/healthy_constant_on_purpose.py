@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "constant-on-purpose",
     "a scheduler that is stepped again and again and changes nothing",
     looks_like=("OPT011", "OPT003", "OPT008"),
     steps=40,

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "errors-on-a-plateau",
     "a rate that is halved again and again, and a share that has moved past 1/2",
     looks_like=("OPT017",),
     steps=40,

@@ -43,7 +43,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "inverse-root",
     "two schedules of one optimizer; at the end of an epoch both are stepped",
     looks_like=("OPT003", "NUM002"),
 )

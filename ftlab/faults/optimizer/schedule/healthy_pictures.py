@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "pictures",
     "the loss stays well above 0, learning rate and momentum change at each step",
     looks_like=("OPT003", "GRD001"),
 )

@@ -38,7 +38,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "plateau",
     "forwards without gradients, a scheduler that is hardly ever stepped",
     looks_like=("OPT003", "OPT017", "GRD003", "ADP001"),
 )

@@ -13,7 +13,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "plateau-of-a-likelihood",
     'a plateau with mode "max" beside a loss',
     looks_like=("OPT017",),
 )

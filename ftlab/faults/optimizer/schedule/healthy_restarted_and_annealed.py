@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "restarted-and-annealed",
     "a rate that falls to almost 0 and jumps back, again and again",
     looks_like=("OPT003", "OPT011", "OPT015", "OPT016"),
     steps=80,

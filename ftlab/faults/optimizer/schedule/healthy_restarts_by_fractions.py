@@ -29,7 +29,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "restarts-by-fractions",
     "a scheduler with T_0=1 that is stepped for each batch",
     looks_like=("OPT011", "OPT003", "OPT015", "OPT016"),
     steps=40,

@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "scheduled-by-epoch",
     "a scheduler that is stepped every few updates, by a plan of ten steps",
     looks_like=("OPT003", "OPT005", "OPT011", "OPT016"),
     steps=EPOCH * EPOCHS,

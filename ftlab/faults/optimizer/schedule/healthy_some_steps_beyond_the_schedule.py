@@ -21,7 +21,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "some-steps-beyond-the-schedule",
     "the last updates have a rate of 0",
     looks_like=("OPT011",),
 )

@@ -11,7 +11,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-as-it-comes",
     "zero_grad follows the scheduler's step; the last learning rates are next to 0",
     looks_like=("OPT003", "GRD003", "NUM002"),
 )

@@ -44,7 +44,6 @@ def _stopper() -> object:
 
 
 HEALTHY = Healthy(
-    "trainer-resumed",
     "training begins at step 20, with moments from a file",
     looks_like=("OPT003", "ADP001", "OPT001", "ADP027", "DAT029"),
 )

@@ -30,7 +30,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-that-stops-early",
     "the model is saved during training, and weights go back at the end",
     looks_like=("OPT003", "OPT001", "GRD003"),
 )

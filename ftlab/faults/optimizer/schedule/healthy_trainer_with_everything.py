@@ -31,7 +31,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "trainer-with-everything",
     "two micro-batches, two forwards per layer, evaluations in between",
     looks_like=("OPT003", "GRD003", "ADP002", "NUM002"),
 )

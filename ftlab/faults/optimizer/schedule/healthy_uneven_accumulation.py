@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders.loops import backwards
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Healthy
 
@@ -20,12 +21,9 @@ def build() -> Case:
     groups = [rows[0:8:2], rows[1:9:2], rows[8:]]
 
     def step(group: Any) -> float:
-        count = sum(batch["labels"][:, 1:].numel() for batch in group)
-        total = 0.0
-        for batch in group:
-            loss = model(**batch).loss * batch["labels"][:, 1:].numel() / count
-            loss.backward()
-            total += float(loss.detach())
+        counts = [batch["labels"][:, 1:].numel() for batch in group]
+        pairs, every = zip(group, counts, strict=True), sum(counts)
+        total = backwards(model(**batch).loss * n / every for batch, n in pairs)
         optimizer.step()
         scheduler.step()
         model.zero_grad(set_to_none=False)
@@ -35,7 +33,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "uneven-accumulation",
     "the losses of micro-batches are of different sizes, and so are the steps",
     looks_like=("OPT003", "GRD003", "GRD002"),
 )

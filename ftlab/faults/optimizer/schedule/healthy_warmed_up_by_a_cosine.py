@@ -28,7 +28,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "warmed-up-by-a-cosine",
     "an eta_min that lies above the learning rate",
     looks_like=("OPT029", "OPT003", "OPT011", "OPT016"),
     steps=STEPS,

@@ -15,7 +15,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "waves-of-epochs",
     "a T_max of three, and a rate that comes back to its top again and again",
     looks_like=("OPT011", "OPT003", "OPT016"),
     steps=EPOCH * LENGTH * 5,

@@ -20,7 +20,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "waves-of-the-rate",
     "a rate that is 0 again and again, and rises behind its T_max",
     looks_like=("OPT011", "OPT016"),
     steps=60,

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "inner-schedule-stepped-too",
     "the warm-up is over too soon, and the rate falls faster than it should",
     code="OPT003",
     places=("call scheduler 1.step",),

@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "milestones-in-shares",
     "two drops of the rate were asked for, and none comes",
     code="OPT011",
     places=("config milestones",),

@@ -17,7 +17,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-of-a-bare-accuracy",
     "the rate falls to nothing while each evaluation is better than the last",
     code="OPT017",
     places=("config mode",),

@@ -17,7 +17,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-of-a-validation-loss",
     "the rate falls to nothing while the validation loss gets better",
     code="OPT017",
     places=("config mode",),

@@ -32,7 +32,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-of-an-accuracy",
     "the rate falls though each evaluation is better",
     code="OPT017",
     places=("config mode",),

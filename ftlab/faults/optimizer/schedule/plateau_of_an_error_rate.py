@@ -16,7 +16,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-of-an-error-rate",
     "the rate falls to nothing while there are fewer and fewer errors",
     code="OPT017",
     places=("config mode",),

@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "plateau-of-the-largest-loss",
     "the rate falls with the loss, and the run comes to a halt",
     code="OPT017",
     places=("config mode",),

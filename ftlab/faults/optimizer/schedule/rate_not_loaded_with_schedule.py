@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-not-loaded-with-schedule",
     "the loss jumps after a resume, and the rate is what it was at the beginning",
     code="OPT016",
     places=("optimizer lr",),

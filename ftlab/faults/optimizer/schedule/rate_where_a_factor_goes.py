@@ -29,7 +29,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rate-where-a-factor-goes",
     "a rate that is a thousand times smaller than what was asked for",
     code="OPT016",
     places=("optimizer lr",),

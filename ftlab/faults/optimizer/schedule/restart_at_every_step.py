@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "restart-at-every-step",
     "a cosine with restarts was asked for, and the rate is a flat line at its top",
     code="OPT011",
     places=("config T_0",),

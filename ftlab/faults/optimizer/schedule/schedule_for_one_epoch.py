@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "schedule-for-one-epoch",
     "the loss stands still after the first epoch",
     code="OPT011",
     places=("config num_training_steps",),

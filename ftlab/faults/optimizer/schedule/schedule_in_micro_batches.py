@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "schedule-in-micro-batches",
     "the rate has hardly fallen when the run ends",
     code="OPT011",
     places=("config num_training_steps",),

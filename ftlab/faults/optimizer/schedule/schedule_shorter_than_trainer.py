@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "schedule-shorter-than-trainer",
     "a Trainer whose last epochs change nothing",
     code="OPT011",
     places=("config num_training_steps",),

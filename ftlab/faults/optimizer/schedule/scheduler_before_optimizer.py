@@ -33,7 +33,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scheduler-before-optimizer",
     "the schedule is one step ahead of training",
     code="OPT003",
     places=("call scheduler.step before optimizer.step",),

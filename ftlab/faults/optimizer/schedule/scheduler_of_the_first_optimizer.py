@@ -38,7 +38,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scheduler-of-the-first-optimizer",
     "the logged learning rate decays, and training is as restless as at the start",
     code="OPT008",
     places=("call scheduler.step",),

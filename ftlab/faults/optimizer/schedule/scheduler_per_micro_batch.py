@@ -47,7 +47,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "scheduler-per-micro-batch",
     "the learning rate is 0 after a quarter of the run",
     code="OPT003",
     places=("call scheduler.step",),

@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "warmup-as-a-share",
     "no warm-up, though one was asked for",
     code="OPT011",
     places=("config num_warmup_steps",),

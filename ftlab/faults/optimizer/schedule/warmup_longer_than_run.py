@@ -27,7 +27,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "warmup-longer-than-run",
     "the loss hardly moves, and the rate is a straight line upwards",
     code="OPT011",
     places=("config num_warmup_steps",),

@@ -17,7 +17,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "warmup-longer-than-trainer",
     "the learning rate of a Trainer never comes near what was asked for",
     code="OPT011",
     places=("config warmup_steps",),

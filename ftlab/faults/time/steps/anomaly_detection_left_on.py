@@ -31,7 +31,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "anomaly-detection-left-on",
     "each step takes twice as long as last week",
     code="TIM003",
     places=("call torch.autograd.set_detect_anomaly",),

@@ -35,7 +35,6 @@ def build() -> Case:
 
 
 HEALTHY = Healthy(
-    "loader-and-logs",
     "a loader in the main process, and logs",
     looks_like=("TIM001", "TIM002", "TIM003", "MEM001"),
 )

@@ -49,7 +49,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "metric-in-each-step",
     "training takes twice as long since a metric is logged",
     code="TIM002",
     places=("call accuracy",),

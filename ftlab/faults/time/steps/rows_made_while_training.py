@@ -58,7 +58,6 @@ def build(fixed: bool) -> Case:
 
 
 FAULT = Fault(
-    "rows-made-while-training",
     "the GPU is used by a third, and nobody knows why",
     code="TIM001",
     places=("config num_workers",),

@@ -39,7 +39,7 @@ def float_arrays(columns: Sequence[Sequence[float | None]]) -> list[pa.Array]:
     if not columns:
         return []
     data, arrays = np.array(columns, np.float64), []  # None is NaN in it
-    strange: list[bool] = np.isnan(data).any(1).tolist()
+    strange = [bool(np.isnan(values).any()) for values in data]
     for values, column, some in zip(data, columns, strange, strict=True):
         known = np.array([each is not None for each in column]) if some else None
         buffers = [_valid(known), pa.py_buffer(values)]

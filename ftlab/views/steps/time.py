@@ -60,14 +60,19 @@ class TimeView(LinesView):
         return f"Time of steps: {count(taken, 'step')}; seconds by phase in .table()"
 
 
+def seconds_of(run: Any, phase: str, latest: int = 50) -> NDArray[np.float64]:
+    """Return the seconds of a phase in the latest steps."""
+    first = 4 if len(run.steps) >= 12 else 0  # as rules: these load and fill caches
+    found: NDArray[np.float64] = run.steps[column_of(phase)][first:][-latest:]
+    return found
+
+
 def shares_of(run: Any, latest: int = 50) -> dict[str, float]:
     """Return the part of the latest steps that each phase took, ftlab's of all."""
     columns = run.steps.columns
     if any(column_of(each) not in columns for each in PHASES):
         return {}
-    first = 4 if len(run.steps) >= 12 else 0  # as rules: these load and fill caches
-    seconds = {e: run.steps[column_of(e)][first:][-latest:] for e in PHASES}
-    sums = {each: float(np.nansum(values)) for each, values in seconds.items()}
+    sums = {e: float(np.nansum(seconds_of(run, e, latest))) for e in PHASES}
     whole = sum(sums.values())
     own = whole - sums["ftlab"]
     return {e: s / (whole if e == "ftlab" else own) for e, s in sums.items() if own > 0}

@@ -34,7 +34,7 @@ def test_the_head_line_says_what_is_waited_for():
     assert "waiting for data takes 75% of the time" in head_of(
         run_of(20, data=0.3, forward=0.1), ""
     )
-    assert "ftlab (see .cost) takes 50%" in head_of(
+    assert "ftlab takes 100 ms of a step, 50% (see .cost)" in head_of(
         run_of(20, forward=0.1, ftlab=0.1), ""
     )
 

@@ -40,6 +40,9 @@ class Leaks(Probe):
         self._search = Search(clock)
         self._between = Search(clock, share=0.0, settled=SETTLED)
         self._forwards = 0
+        self._summed = False  # a backward took what these forwards have made
+        self._highest = 0.0
+        self._pending: list[Event] = []
         self._found: list[Event] = []
         self._step = -1
         self._first: int | None = None
@@ -59,8 +62,7 @@ class Leaks(Probe):
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Read what is in use, and look around where it grows."""
         if self._forwards:
-            self._forwards = 0
-            self._between.begin_again()
+            self._end_of_forwards()
         if moment.step == self._step:  # a further micro-batch
             return
         step = self._step = moment.step
@@ -80,16 +82,27 @@ class Leaks(Probe):
         used = bytes_in_use()
         growth = self._between.read(self._forwards, used, _elements(inputs))
         if graphs := [each for each in growth if each.what == "graph"]:
-            self._found.append(_event(moment.step, graphs, self._forwards))
+            self._highest = used
+            self._pending.append(_event(moment.step, graphs, self._forwards))
         return ()
+
+    def _end_of_forwards(self) -> None:
+        """Tell what they kept, unless a backward of all of them needed it."""
+        if not self._summed or bytes_in_use() >= self._highest:
+            self._found += self._pending
+        self._pending, self._forwards, self._summed = [], 0, False
+        self._between.begin_again()
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
         """Tell what was found even if no update comes."""
+        if not self._summed:
+            self._end_of_forwards()
         found, self._found = self._found, []
         return [replace(e, detail={**e.detail, "unfinished": True}) for e in found]
 
     def before_backward(self, losses: Any, weights: Any) -> None:
         """Read what the forward has left."""
+        self._summed = self._forwards > 0
         self._read("forward_bytes")
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:

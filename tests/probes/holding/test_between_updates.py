@@ -73,6 +73,21 @@ def test_the_holder_is_named(
     assert finding.severity.name == "WARNING"
 
 
+SUMMED = f"""
+def look(model, batch):
+    losses.append(model(batch).square().mean())
+    if len(losses) == {FORWARDS}:
+        sum(losses).backward()
+        losses.clear()
+"""
+
+
+def test_losses_that_are_summed_for_one_backward_are_not_told(
+    script: types.ModuleType,
+) -> None:
+    assert _findings(script, SUMMED, updates=1, rounds=3) == []
+
+
 @pytest.mark.parametrize(
     ("source", "kept"),
     [

@@ -56,6 +56,13 @@ def what_runs_tests_is_no_training(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def one_thread():
+    """Sum in one order, whatever an earlier test has set."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
 def precision_of_one_test():
     """Take back what transformers 4 tells every later trainer by the environment."""
     yield

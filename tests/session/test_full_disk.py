@@ -1,8 +1,5 @@
 """Promise 5 again: a full disk ends the log with one warning, and not the training."""
 
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,22 +8,14 @@ import torch
 import ftlab
 from ftlab.records.errors import FtlabWarning
 from ftlab.session.watch import Watch
+from tests.disks import disk_of
 from tests.models import batches, tiny_lora
 
 STEPS = 150
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of 192 kB."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root; tests/runlog/test_writer.py has a quota instead")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+# Without root, tests/runlog/test_writer.py has a quota instead.
+small_disk = disk_of("192k")
 
 
 def watched_training(folder: Path) -> Watch:

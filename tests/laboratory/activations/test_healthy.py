@@ -15,11 +15,6 @@ from tests.laboratory.activations.own_models import MODELS, LanguageModel
 from tests.models import batches, tiny_4bit
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def state_of(model):
     """Return all that a look might change."""
     return {

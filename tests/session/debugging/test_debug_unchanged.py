@@ -16,17 +16,10 @@ from tests.session.scenarios import (
     TRAINERS,
     Loop,
     feed,
-    one_thread,
     seed,
     state_of,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def look(dbg: Any, model: torch.nn.Module) -> None:

@@ -17,16 +17,9 @@ from tests.session.scenarios import (
     dropout,
     four_bit,
     grad_scaler,
-    one_thread,
     seed,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def trained(setup: Setup) -> dict[str, torch.Tensor]:

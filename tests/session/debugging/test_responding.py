@@ -9,13 +9,7 @@ import ftlab
 from ftlab.records.errors import BadValueError, TrainingStoppedError
 from tests.replay.breakage import Setup
 from tests.session.debugging.test_debug import debugging, same
-from tests.session.scenarios import one_thread, seed, trainer
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import seed, trainer
 
 
 def words(dbg: Any) -> list[str]:

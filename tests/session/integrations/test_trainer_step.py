@@ -16,13 +16,7 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.session.integrations.trainer_step import refuse_trainer
 from tests.models import Rows, tiny_lora
 from tests.session.integrations.trl_trainers import KINDS, make
-from tests.session.scenarios import one_thread, seed, sft_trainer, state_of
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import seed, sft_trainer, state_of
 
 
 def outcome(built: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from ftlab.records.checklist import LAYERS
 from ftlab.session.preflight import looking
 from tests.models import Rows, batches, tiny_lora
 from tests.session.preflight.objects import lora_loop
-from tests.session.scenarios import one_thread, sft_trainer, trainer
+from tests.session.scenarios import sft_trainer, trainer
 
 FOUND = {
     "inference-mode-config": "ADP010",
@@ -35,12 +35,6 @@ def flown(case):
         step=case.step,
         batches=list(case.batches),
     )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.mark.parametrize("name", FOUND)

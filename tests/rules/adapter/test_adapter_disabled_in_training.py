@@ -9,7 +9,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_disabled_in_training import AdapterDisabledInTraining
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 SWITCH = 2
 
@@ -41,10 +41,6 @@ def with_head(**settings):
 def ops(*states, graph=True):
     entries = [("forward", "model", {"grad_enabled": graph, **s}) for s in states]
     return [*entries, ("backward", "loss", states[-1])]
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora().run).findings == ()
 
 
 def test_says_nothing_of_a_model_without_adapters():

@@ -8,7 +8,6 @@ from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.runs import RunBuilder
 from tests.versions import older_than
 from tests.wired import OPTIMIZER, findings, places
@@ -157,7 +156,6 @@ def test_x_lora_trains_a_gate_over_frozen_adapters():
 
 def test_does_not_apply_without_adapters():
     assert check(llama()) == ()
-    assert Engine([AdapterFrozen()]).check(Run()).not_checked
 
 
 def test_frozen_magnitudes_of_dora_are_found():

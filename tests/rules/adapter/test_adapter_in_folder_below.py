@@ -5,8 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_in_folder_below import AdapterInFolderBelow
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 SAVE = {
     "kind": "adapter",
@@ -23,11 +22,6 @@ def check(save, asked=True):
     )
     builder.step(ops=[("save", "model", save)])
     return Engine([AdapterInFolderBelow()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([AdapterInFolderBelow()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([AdapterInFolderBelow()]).check(Run()).not_checked) == 1
 
 
 def test_a_checkpoint_holds_its_adapter_one_folder_below():

@@ -6,7 +6,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
 from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 B = "model.q.lora_B.default.weight"
 
@@ -30,10 +30,6 @@ def state(zero=2, trainable=True, saved_from="", base_class="Llama"):
         "scaling": {"model.q": 1.0, "model.v": 1.0},
     }
     return {"adapters": {"default": row}, "base_class": base_class}
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([AdapterNotLoaded()]).check(healthy_lora().run).findings == ()
 
 
 @pytest.mark.parametrize(

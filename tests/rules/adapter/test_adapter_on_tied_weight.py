@@ -11,7 +11,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_tied_weight import AdapterOnTiedWeight
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 WORDS = "base_model.model.model.embed_tokens"
 HEAD = "base_model.model.lm_head"
@@ -21,10 +21,6 @@ def check(*names):
     model = {"peft": {"default": {}}, "tied": [list(names)]}
     run = RunBuilder().facts(model=model).run
     return Engine([AdapterOnTiedWeight()]).check(run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([AdapterOnTiedWeight()]).check(healthy_lora().run).findings == ()
 
 
 def test_an_adapter_on_one_side_is_noted():

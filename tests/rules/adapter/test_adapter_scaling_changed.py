@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place
 from ftlab.rules.adapter.adapter_scaling_changed import AdapterScalingChanged
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(start, peft=None):
@@ -21,10 +21,6 @@ def trained(before, now, settings=None):
             "peft": {"theirs": settings or {}},
         },
     }
-
-
-def test_is_left_out_where_nothing_is_known_of_the_training():
-    assert Engine([AdapterScalingChanged()]).check(healthy_lora().run).findings == ()
 
 
 def test_the_file_says_which_factor_is_due():

@@ -6,7 +6,7 @@ import pytest
 
 from ftlab.rules.adapter.adapter_shrinking import AdapterShrinking
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -27,10 +27,6 @@ def shrinking(rate, decay, kept_per_step, steps=64, kind="AdamW", group=0, **fie
         measured = {"a_l2": size, "b_l2": 0.1} if step % 16 == 0 else None
         builder.step({"has_grad": 1.0}, measured, lr=(rate,) * (group + 1), **fields)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_finds_decay_that_eats_an_adapter():

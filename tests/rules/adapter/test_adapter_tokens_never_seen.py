@@ -9,7 +9,6 @@ from ftlab.rules.adapter.adapter_tokens_never_seen import (
     AdapterTokensNeverSeen,
 )
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.runs import RunBuilder
 
 
@@ -47,12 +46,6 @@ def test_a_class_that_does_not_look_for_the_tokens():
     (finding,) = check((8, 8), caller="PeftModel")
     assert finding.evidence["reason"] == "not-passed-on"
     assert "CAUSAL_LM" in finding.fix
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([AdapterTokensNeverSeen()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1
 
 
 def seeing(seen):

@@ -6,7 +6,7 @@ import pytest
 
 from ftlab.rules.adapter.adapters_cancel import AdaptersCancel
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(*shares, alone=(2.0, 1.0), inactive=False):
@@ -52,8 +52,3 @@ def test_what_is_inactive_does_not_count():
 def test_updates_of_nothing_are_another_matter():
     assert check(0.0, 0.0, alone=(0.0, 0.0)) == ()
     assert check(math.nan, 0.1) == ()
-
-
-def test_one_adapter_alone_is_left_out():
-    report = Engine([AdaptersCancel()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_adapter_thawed import FrozenAdapterThawed
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 USED, MADE = {"inference_mode": True}, {"inference_mode": False}
 
@@ -172,7 +172,3 @@ def test_one_that_was_thawed_before_the_run_is_only_noted():
     assert finding.severity is Severity.INFO
     assert finding.evidence["reason"] == "loaded-for-use"
     assert beside_a_head(**run, config=MADE) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([FrozenAdapterThawed()]).check(healthy_lora().run).findings == ()

@@ -12,7 +12,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import DRIFT, FrozenWeightsChanged
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 AT = 6
 
@@ -65,10 +65,6 @@ def test_an_adapter_that_is_merged_by_hand_and_begun_anew_is_fine(emptied):
                         module.lora_B[name].weight.zero_()
 
     assert bool(acting(model, relora, steps=20).findings) is not emptied
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora().run).findings == ()
 
 
 @pytest.mark.parametrize("write", [in_data, without_gradient, as_new_data])

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place
 from ftlab.rules.adapter.incomplete_adapter_file import IncompleteAdapterFile
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 GOOD = {
     "kind": "adapter",
@@ -33,10 +33,6 @@ def report(file=None, saves=(), unsaved=(), adapters=("d",)):
 
 def reasons(**case):
     return [each.evidence["reason"] for each in report(**case).findings]
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([IncompleteAdapterFile()]).check(healthy_lora().run).findings == ()
 
 
 def test_a_good_file_and_a_good_save_are_fine():

@@ -9,7 +9,7 @@ from ftlab.records.step import Block
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
 from ftlab.rules.engine import Engine
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(builder):
@@ -21,8 +21,7 @@ def merged(factors, **columns):
     return given(builder, 0, factors, **columns)
 
 
-def test_is_quiet_on_a_healthy_run_and_on_a_right_merge():
-    assert report(healthy_lora()).findings == ()
+def test_is_quiet_on_a_right_merge():
     assert report(merged({"q": 1.0, "v": 0.999})).findings == ()
 
 

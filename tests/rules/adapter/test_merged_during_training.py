@@ -2,7 +2,7 @@
 
 from ftlab.rules.adapter.merged_during_training import MergedDuringTraining
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(builder):
@@ -18,10 +18,6 @@ def trained():
     builder = RunBuilder()
     builder.lora("layers.0")
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
 
 
 def test_names_the_layers_the_call_and_the_step():

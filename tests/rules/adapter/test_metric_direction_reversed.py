@@ -8,8 +8,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.adapter.metric_direction_reversed import MetricDirectionReversed
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 LOSSES = (2.0, 1.5, 1.0)
 ASKED = {
@@ -29,11 +28,6 @@ def check(args, relation=None):
         metrics = {"eval_loss": loss, key: relation(loss)}
         builder.run.append(Evaluation(step, 0.0, metrics))
     return Engine([MetricDirectionReversed()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([MetricDirectionReversed()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([MetricDirectionReversed()]).check(Run()).not_checked) == 1
 
 
 def test_the_greatest_perplexity_is_looked_for():

@@ -3,7 +3,7 @@
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 from tests.wired import places
 
 
@@ -14,10 +14,6 @@ def check(*steps, r=8):
     for ranks in steps:
         builder.step(None, {"effective_rank": list(ranks)})
     return Engine([RanksAllAlike()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([RanksAllAlike()]).check(healthy_lora().run).findings == ()
 
 
 def test_all_pairs_of_rank_one_at_every_step():

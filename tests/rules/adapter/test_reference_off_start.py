@@ -12,7 +12,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
 from ftlab.rules.engine import Engine
 from ftlab.session.watch import watch
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(model, before, tmp_path, optimizer=None, steps=6):
@@ -22,10 +22,6 @@ def check(model, before, tmp_path, optimizer=None, steps=6):
         for batch in pairs()[:steps]:
             step(batch)
     return Engine([ReferenceOffStart()]).check(watching.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([ReferenceOffStart()]).check(healthy_lora().run).findings == ()
 
 
 def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.resumed_in_part import ResumedInPart
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 ADAM = {"class": "AdamW", "groups": [{"lr": 1e-3, "momentum": None}]}
 
@@ -24,11 +24,6 @@ def report(step=0, states=(0,), epochs=(0,), optimizer=ADAM, **start):
 
 def check(**case):
     return report(**case).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    found = Engine([ResumedInPart()]).check(healthy_lora().run)
-    assert found.findings == ()
 
 
 def test_a_fresh_run_is_fine():

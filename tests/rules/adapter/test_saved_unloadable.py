@@ -5,8 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.saved_unloadable import SavedUnloadable
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 WRAPPED = "model.layers.0._orig_mod"
 RENAMED = {"keys": 8, "renamed": 4, "example": f"{WRAPPED}.q.weight"}
@@ -18,11 +17,6 @@ def check(saver="PeftModel", peft=("default",), renamed=RENAMED):
         model={"peft": {key: {} for key in peft}, "saving": saving}
     )
     return Engine([SavedUnloadable()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([SavedUnloadable()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([SavedUnloadable()]).check(Run()).not_checked) == 1
 
 
 def test_says_how_many_keys_and_which_modules():

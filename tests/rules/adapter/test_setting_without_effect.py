@@ -6,8 +6,6 @@ from peft import EvaConfig
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.setting_without_effect import SettingWithoutEffect
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.wired import findings, places
 
 
@@ -37,9 +35,3 @@ def test_what_costs_nothing_is_noted(settings, reason):
 
 def test_each_setting_is_a_finding():
     assert len(check(use_qalora=True, bias="all")) == 2
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([SettingWithoutEffect()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1

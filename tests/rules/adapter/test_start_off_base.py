@@ -47,9 +47,3 @@ def test_what_is_not_proven_is_left_alone(change):
 
 def test_a_distance_that_nothing_explains():
     assert findings(**NONE) == ()
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([StartOffBase()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1

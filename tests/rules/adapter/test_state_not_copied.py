@@ -5,8 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.state_not_copied import StateNotCopied
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 UPDATE = ("step", "optimizer 0", {})
 
@@ -19,11 +18,6 @@ def load(**detail):
 def check(*ops):
     builder = RunBuilder().facts(model={"peft": {}}).step(ops=ops)
     return Engine([StateNotCopied()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([StateNotCopied()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([StateNotCopied()]).check(Run()).not_checked) == 1
 
 
 def test_what_is_put_back_is_the_models_own_memory():

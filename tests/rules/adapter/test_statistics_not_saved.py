@@ -7,7 +7,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.statistics_not_saved import StatisticsNotSaved
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
@@ -37,7 +37,3 @@ def test_others_do_not_concern_it():
     assert findings(gathered=0.0) == ()
     assert findings(unsaved=False) == ()
     assert findings(adapters=()) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([StatisticsNotSaved()]).check(healthy_lora().run).findings == ()

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.targets_shifted_by_prompt import TargetsShiftedByPrompt
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 EARLY = (1.0, 0.03)
 """Shares of positions: taught what comes a prompt later, and what follows."""
@@ -18,10 +18,6 @@ def check(*steps, tokens=6):
         shares = {"prompt_targets_right": right, "prompt_targets_early": early}
         builder.step(values={"prompt_targets": 60.0} | shares)
     return Engine([TargetsShiftedByPrompt()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TargetsShiftedByPrompt()]).check(healthy_lora().run).findings == ()
 
 
 def test_targets_that_stand_a_prompt_early_are_an_error():

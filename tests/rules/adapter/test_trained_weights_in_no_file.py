@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_in_no_file import TrainedWeightsInNoFile
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 NOTHING = {"torn": [], "others": [], "moments": False, "empty": False, "whole": 0}
 UPDATE = ("step", "optimizer 0", {})
@@ -30,10 +30,6 @@ def check(*steps):
 
 def reasons(*steps):
     return [(each.evidence["reason"], each.severity) for each in check(*steps)]
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TrainedWeightsInNoFile()]).check(healthy_lora().run).findings == ()
 
 
 def test_names_the_file_and_what_is_in_none():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_not_saved import TrainedWeightsNotSaved
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 HEAD = "base_model.model.lm_head.weight"
 
@@ -15,10 +15,6 @@ def report(saving, peft=("default",), **others):
         model={"peft": {key: {} for key in peft}, "saving": saving}, **others
     )
     return Engine([TrainedWeightsNotSaved()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TrainedWeightsNotSaved()]).check(healthy_lora().run).findings == ()
 
 
 def test_names_what_is_left_out():

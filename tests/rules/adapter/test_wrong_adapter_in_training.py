@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 SET = ("set_adapter", "adapters", {"call": "set_adapter", "adapters": "b"})
 
@@ -27,10 +27,6 @@ def two_adapters(held=("a",)):
             builder.tensor(f"m.q.{role}.{adapter}.weight", meta=meta)
     builder.facts(optimizers=({"class": "AdamW"},))
     return builder, builder.state(active="a"), builder.state(active="b")
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
 
 
 def test_a_switch_that_stays_is_named_with_the_adapter_that_runs():

@@ -28,10 +28,3 @@ def found(rule, *told, **settings):
 def odd(kind, field="input_ids", **settings):
     given = {"micro_batch": 0, "row": 1, "position": 4, "rows": 2} | settings
     return Oddity(kind, field, **given)
-
-
-def is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(rule):
-    assert found(rule) == ()
-    report = Engine([rule]).check(RunBuilder().facts(model={"class": "L"}).run)
-    assert [each.code for each in report.not_checked] == [rule.code]
-    return True

@@ -10,7 +10,6 @@ from tests.rules.data.rows import (
     BOS,
     EOS,
     check as check_rows,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -174,10 +173,6 @@ def told_answers(*talks):
     detail = {"samples": [each.as_json() for each in talks]}
     run.append(Event("turns", 0, 0.0, "", detail))
     return Engine([RULE]).check(run).findings
-
-
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_a_completion_is_its_end_alone():

@@ -11,7 +11,6 @@ from tests.rules.data.rows import (
     PAD,
     SPECIAL,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     text,
 )
@@ -24,10 +23,6 @@ def inverted(length, pad=PAD, labels="all"):
     pads = 7 - length
     ids = [*text(length), *[pad] * pads]
     return row(ids, labels, [0] * length + [1] * pads)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_padding_is_all_that_is_seen():

@@ -6,16 +6,11 @@ from ftlab.rules.data.batch_refused import BatchRefused
 from ftlab.rules.engine import Engine
 from tests.rules.data.odd import (
     found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
     odd,
     run_of,
 )
 
 RULE = BatchRefused()
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 OUTSIDE = odd("ids", value=130, limit=128, piece="<pad>")

@@ -14,7 +14,6 @@ from tests.rules.data.rows import (
     SPECIAL,
     TURN,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -78,10 +77,6 @@ def test_a_tokenizer_without_bos_has_none_to_miss():
 
 
 DOUBLE = [row([BOS, BOS, *text(n, 10 + n)]) for n in (4, 6)]
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_samples_begin_twice():

@@ -77,9 +77,3 @@ def test_what_a_template_writes_between_turns_begins_nothing():
 @pytest.mark.parametrize("name", ["attention_mask", "document_ids"])
 def test_what_may_keep_documents_apart_is_left_in_peace(name):
     assert check(TWO, TWO, apart=[name]) == ()
-
-
-def test_a_run_without_turns_is_not_checked():
-    report = Engine([RULE]).check(RunBuilder().run)
-    assert report.findings == ()
-    assert [each.code for each in report.not_checked] == [RULE.code]

@@ -6,7 +6,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.decoder_start_wrong import WORDED, DecoderStartWrong
 from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 RULE = DecoderStartWrong()
 START, BOS, TEXT = 0, 1, 40
@@ -23,13 +23,6 @@ def report(*rows, pieces=None, **more):
 def begun(firsts, *, start=START, pieces=None):
     rows = [(0, number, first, 50) for number, first in enumerate(firsts)]
     return report(*rows, pieces=pieces, start=start, control=[START, BOS])
-
-
-def test_it_is_about_encoder_decoders_only():
-    made = Engine([RULE]).check(healthy_lora().run)
-    assert made.findings == made.not_checked == ()
-    (missing,) = Engine([RULE]).check(RunBuilder().run).not_checked
-    assert missing.code == "DAT015"
 
 
 def test_the_start_stands_twice():

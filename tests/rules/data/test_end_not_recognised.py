@@ -15,7 +15,6 @@ from tests.rules.data.rows import (
     SPECIAL,
     TURN,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -39,10 +38,6 @@ def found(name, samples=8, ends=8, paired=False, rows=ROWS):
     seen = replace(SeenSamples.from_json(0, event.detail), marks=(mark,))
     run.append(Event("rows", 0, 0.0, "", seen.as_json()))
     return Engine([RULE]).check(run).findings
-
-
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_texts_end_with_a_mark_that_is_text():
@@ -138,10 +133,6 @@ def test_an_end_without_control_strings_is_another_matter():
 
 
 ENDED = [row([*text(n, 10 + n), TURN]) for n in (4, 6, 7, 9)]
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_samples_end_with_what_generation_passes_over():

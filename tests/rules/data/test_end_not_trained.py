@@ -13,12 +13,10 @@ from tests.rules.data.rows import (
     SPECIAL,
     TURN,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
 )
-from tests.runs import RunBuilder, healthy_lora
 
 RULE = EndNotTrained()
 PAD_IS_EOS = SPECIAL | {"pad": {EOS}}
@@ -27,10 +25,6 @@ PAD_IS_EOS = SPECIAL | {"pad": {EOS}}
 def untrained(length, **settings):
     ids = text(length, 10 + length)
     return row([*ids, EOS], [*ids, -100], **settings)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +126,6 @@ ENDLESS = [row([11, 12, *text(n, 10 + n)]) for n in (2, 4, 5, 7)]
 
 def found(rows):
     return check(RULE, rows, tokenizer=TOKENIZER)
-
-
-def test_a_healthy_run_is_left_in_peace_and_an_empty_one_not_checked():
-    assert Engine([RULE]).check(healthy_lora().run).findings == ()
-    report = Engine([RULE]).check(RunBuilder().run)
-    assert [each.code for each in report.not_checked] == [RULE.code]
 
 
 def test_no_sample_has_an_end():

@@ -3,9 +3,8 @@
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.generated_behind_text import GeneratedBehindText
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.rules.data.rows import EOS, TURN, row, run_of, text
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 LEFT = {"call": 0, "rows": 4, "width": 9}
 RIGHT = LEFT | {"end_in_padding": 2, "first": 1}
@@ -16,12 +15,6 @@ def report(*calls):
     for call in calls:
         builder.step(ops=[("generate", "model", call)])
     return Engine([GeneratedBehindText()]).check(builder.run)
-
-
-def test_runs_without_generations_are_not_judged():
-    engine = Engine([GeneratedBehindText()])
-    assert len(engine.check(Run()).not_checked) == 1
-    assert engine.check(healthy_lora().run).not_checked == ()
 
 
 def test_prompts_that_end_in_text_are_fine():

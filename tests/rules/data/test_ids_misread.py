@@ -10,7 +10,6 @@ from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.ids_misread import BROKEN, DIFFERENT, SAMPLES, TOKENS, IdsMisread
 from ftlab.rules.engine import Engine
 from tests.rules.data import rows
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
 from tests.runs import RunBuilder
 
 RULE = IdsMisread()
@@ -109,10 +108,6 @@ def test_what_is_left_of_marks_is_told():
     assert reasons(facts(residues=left), wide) == []
 
 
-def test_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def check(*trips, kept=()):
     texts = {"rows": len(kept), "column": "text", "kept": list(kept)}
     training = {"texts": texts} if kept else {}
@@ -126,10 +121,6 @@ def check(*trips, kept=()):
 
 def trip(rows=8, broken=8, tokens=800):
     return RoundTrip(rows, tokens, 9 * broken, broken, (1, 2, 17), "to ken", "token")
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_rows_that_do_not_come_back():

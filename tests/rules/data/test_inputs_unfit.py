@@ -6,15 +6,10 @@ from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.inputs_unfit import InputsUnfit
 from tests.rules.data.odd import (
     found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
     odd,
 )
 
 RULE = InputsUnfit()
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 NAN = odd("non-finite", "pixel_values", position=-1, value="NaN")

@@ -18,7 +18,6 @@ from tests.rules.data.rows import (
     SPECIAL,
     TURN,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -54,10 +53,6 @@ def rows_of(between, said, count=8, close=CLOSE):
 
 def found(rows):
     return check(RULE, rows, pieces=PIECES)
-
-
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_a_first_token_that_is_left_out_cuts_words():

@@ -10,7 +10,6 @@ from tests.rules.data.rows import (
     EOS,
     PAD,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -25,10 +24,6 @@ def padded(number, labels, left=False):
     if left:
         return row([*pads, *ids], [*labels, *ids], [0] * len(pads) + [1] * 3)
     return row([*ids, *pads], [*ids, *labels], [1] * 3 + [0] * len(pads))
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_labels_of_padding_are_counted():

@@ -11,16 +11,11 @@ from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 from tests.rules.data.odd import (
     found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
     odd,
 )
 
 RULE = NothingToTrain()
 EMPTY = odd("ignored", "labels", row=-1, position=-1, rows=2)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 def test_the_first_loss_without_labels_is_named_with_its_samples():

@@ -5,7 +5,6 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.data.padded_to_fixed_length import PaddedToFixedLength
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
 from tests.runs import RunBuilder
 
 RULE = PaddedToFixedLength()
@@ -24,10 +23,6 @@ def check(*samples, padding=(60, 60, 60), sequence=(100, 100, 100)):
     seen = SeenSamples(0, samples)
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
     return Engine([RULE]).check(builder.run).findings
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_no_row_comes_near_the_width_of_all_batches():

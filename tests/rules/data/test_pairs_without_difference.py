@@ -12,7 +12,6 @@ from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.pairs_without_difference import PairsWithoutDifference
 from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     text,
 )
@@ -37,10 +36,6 @@ def check(pairs, equal, losses, *, alike=0, length=9, last=7, trainer="", sample
         detail = {"forms": [seen.as_json()]}
         builder.run.append(Event("pairs", step, 0.0, "", detail))
     return Engine([RULE]).check(builder.run).findings
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_equal_pairs_give_one_number_as_the_loss():

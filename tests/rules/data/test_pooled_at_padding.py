@@ -6,7 +6,6 @@ from tests.rules.data.rows import (
     PAD,
     SPECIAL,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     text,
 )
@@ -18,10 +17,6 @@ POOLING = SPECIAL | {"pooling": {7}}
 def padded(begin, length=6, width=9):
     ids = [*text(length, begin), *[PAD] * (width - length)]
     return row(ids, None, [1] * length + [0] * (width - length))
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_samples_that_are_read_at_their_padding():

@@ -7,7 +7,6 @@ from ftlab.rules.data.questions_trained import QuestionsTrained
 from tests.rules.data.rows import (
     EOS,
     check as check_rows,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     text,
 )
@@ -77,10 +76,6 @@ def test_a_text_whose_role_is_not_known_is_no_question():
 
 
 MARK = [90, 91, 92]
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def answered(begin, within=(), mark=MARK):

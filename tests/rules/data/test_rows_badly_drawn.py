@@ -19,10 +19,8 @@ from tests.rules.data.loaders import (
 )
 from tests.rules.data.odd import (
     found as found_odd,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
     odd,
 )
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
 from tests.runs import RunBuilder
 
 RULE = RowsBadlyDrawn()
@@ -87,14 +85,6 @@ def test_what_may_be_on_purpose_is_a_note(batches):
 def test_the_micro_batch_is_named():
     (finding,) = found(batch(micro=2))
     assert finding.place == Place("sample", "1 of micro-batch 2")
-
-
-def test_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 def test_dataset_and_workers_are_named():

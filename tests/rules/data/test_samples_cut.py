@@ -15,7 +15,6 @@ from tests.rules.data.rows import (
     EOS,
     TURN,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     run_of,
     text,
@@ -24,10 +23,6 @@ from tests.rules.data.rows import (
 RULE = SamplesCut()
 CUT = [row(text(12, begin)) for begin in (10, 20)]
 SHORTER = [row([*text(n, 10 + n), EOS]) for n in (4, 6, 7)]
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_the_longest_samples_lack_their_end():

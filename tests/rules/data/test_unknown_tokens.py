@@ -6,7 +6,6 @@ from tests.rules.data.rows import (
     EOS,
     SPECIAL,
     check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
     text,
 )
@@ -21,10 +20,6 @@ def flooded(length, unknown, begin=10):
     for place in range(1, 2 * unknown, 2):
         ids[place] = UNK
     return ids
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 def test_texts_of_unknown_tokens_are_named():

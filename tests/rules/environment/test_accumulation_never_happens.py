@@ -5,8 +5,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.environment.accumulation_never_happens import (
     AccumulationNeverHappens,
 )
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 DIVIDED = {"accelerate": 4, "divided": [4.0]}
 
@@ -20,12 +19,6 @@ def check(*updates, training=None):
 
 
 ALONE = ((DIVIDED,), {})
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = AccumulationNeverHappens()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert len(Engine([rule]).check(Run()).not_checked) == 1
 
 
 def test_each_update_is_made_of_one_divided_backward():

@@ -3,10 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.asked_optimizer_not_used import AskedOptimizerNotUsed
-from tests.rules.environment.trainers import ADAMW, found, is_open
-from tests.runs import healthy_lora
+from tests.rules.environment.trainers import ADAMW, found
 
 ASKED = {"learning_rate": 1e-3, "weight_decay": 0.1}
 
@@ -14,11 +12,6 @@ ASKED = {"learning_rate": 1e-3, "weight_decay": 0.1}
 def check(asked, *groups, kind="AdamW", **parts):
     optimizer = ADAMW | {"class": kind, "groups": list(groups)}
     return found(AskedOptimizerNotUsed(), asked=asked, optimizers=[optimizer], **parts)
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([AskedOptimizerNotUsed()]).check(healthy_lora().run).findings == ()
-    assert is_open(AskedOptimizerNotUsed())
 
 
 def test_no_group_has_the_rate_and_the_decay_asked_for():

@@ -7,8 +7,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.environment.completion_only_not_applied import (
     CompletionOnlyNotApplied,
 )
-from tests.rules.environment.trainers import is_open
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 ASKED = {"completion_only_loss": True}
 TRL, OTHER = "trl.trainer.sft_trainer", "transformers.data.data_collator"
@@ -21,12 +20,6 @@ def check(*ignored, asked=ASKED, collator=OTHER):
         values = {"ignored": each, "padding": 3, "labels": 37 - each, "batch_size": 4}
         builder.step(values=values)
     return Engine([CompletionOnlyNotApplied()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = CompletionOnlyNotApplied()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert is_open(rule)
 
 
 @pytest.mark.parametrize("name", ["completion_only_loss", "assistant_only_loss"])

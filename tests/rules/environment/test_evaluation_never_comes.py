@@ -3,22 +3,15 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.evaluation_never_comes import EvaluationNeverComes
 from ftlab.rules.reading.asked import evaluations
-from tests.rules.environment.trainers import found, is_open, run_of
-from tests.runs import healthy_lora
+from tests.rules.environment.trainers import found, run_of
 
 STEPS = {"eval_strategy": "steps", "logging_steps": 500}
 
 
 def check(asked, args=STEPS, **parts):
     return found(EvaluationNeverComes(), asked=asked, args=args, **parts)
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([EvaluationNeverComes()]).check(healthy_lora().run).findings == ()
-    assert is_open(EvaluationNeverComes())
 
 
 def test_the_interval_is_longer_than_the_run():

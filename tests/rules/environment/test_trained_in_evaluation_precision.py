@@ -3,12 +3,10 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.trained_in_evaluation_precision import (
     TrainedInEvaluationPrecision,
 )
-from tests.rules.environment.trainers import found, is_open
-from tests.runs import healthy_lora
+from tests.rules.environment.trainers import found
 
 HALF = {"dtypes": ["bfloat16"], "config_dtype": "float32"}
 LOADED = {"dtypes": ["bfloat16"], "config_dtype": "bfloat16"}
@@ -18,12 +16,6 @@ ASKED = {"bf16_full_eval": True}
 def check(made, before, asked=ASKED):
     parts = {"made": made, "before": {"evaluated": True} | before, "asked": asked}
     return found(TrainedInEvaluationPrecision(), **parts)
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = TrainedInEvaluationPrecision()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert is_open(rule)
 
 
 @pytest.mark.parametrize(

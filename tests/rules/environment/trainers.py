@@ -1,7 +1,6 @@
 """Runs of a Trainer as rules see them: facts alone."""
 
 from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.runs import RunBuilder
 
 MADE = {
@@ -45,8 +44,3 @@ def run_of(step=0, optimizers=(), schedulers=(LINEAR,), **training):
 
 def found(rule, **parts):
     return Engine([rule]).check(run_of(**parts)).findings
-
-
-def is_open(rule):
-    """Tell whether a rule is not checked on an empty run."""
-    return len(Engine([rule]).check(Run()).not_checked) == 1

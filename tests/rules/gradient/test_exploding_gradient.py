@@ -12,7 +12,7 @@ from ftlab.rules.gradient.exploding_gradient import (
     ExplodingGradient,
     median_before,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -28,10 +28,6 @@ def norms(*pairs, **fields):
 
 CALM = [(1.0, 2.0)] * 10
 STORM = [(100.0, 8.0), (50.0, 9.0), (200.0, 20.0)]
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_names_the_step_where_the_norm_left_its_history():

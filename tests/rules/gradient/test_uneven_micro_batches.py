@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.uneven_micro_batches import UnevenMicroBatches
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 STEP = ("step", "optimizer 0", {})
 
@@ -56,8 +56,3 @@ def test_steps_that_were_not_looked_at_do_not_count():
 
 def test_two_looks_are_not_enough():
     assert report(back(0, 10), back(1, 30), steps=2).findings == ()
-
-
-def test_an_empty_run_is_not_checked_and_a_healthy_one_quiet():
-    assert Engine([UnevenMicroBatches()]).check(RunBuilder().run).not_checked
-    assert not Engine([UnevenMicroBatches()]).check(healthy_lora().run).findings

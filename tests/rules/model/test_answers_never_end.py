@@ -6,7 +6,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.answers_never_end import AnswersNeverEnd
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def asked(
@@ -78,8 +78,3 @@ def test_a_model_that_learns_nothing_is_another_matter():
 def test_an_end_whose_probability_is_not_known_proves_nothing():
     assert check(None, None, None, None) == ()
     assert check(float("nan"), 1e-3, 1e-3, 1e-3) == ()
-
-
-def test_runs_without_prompts_are_left_out():
-    report = Engine([AnswersNeverEnd()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.copy_runs_original import CopyRunsOriginal
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(steps):
@@ -14,11 +14,6 @@ def report(steps):
         values = {"borrowed_calls": calls}
         builder.step(values=values | ({} if apart is None else {"copies_apart": apart}))
     return Engine([CopyRunsOriginal()]).check(builder.run).findings
-
-
-def test_is_left_out_where_there_is_no_copy():
-    found = Engine([CopyRunsOriginal()]).check(healthy_lora().run)
-    assert found.findings == found.not_checked == ()
 
 
 def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():

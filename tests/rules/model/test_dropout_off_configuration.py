@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.dropout_off_configuration import DropoutOffConfiguration
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(asked, used, shared=False, trainable=2):
@@ -54,8 +54,3 @@ def test_a_configuration_that_serves_two_is_noted():
 
 def test_an_adapter_that_learns_nothing_is_left_alone():
     assert check(0.1, {"none": 4}, trainable=0) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    rule = DropoutOffConfiguration()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()

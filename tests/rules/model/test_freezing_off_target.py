@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.freezing_off_target import FreezingOffTarget
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(peft=None, **freezing):
@@ -37,10 +37,6 @@ def blocks(caught=(10, 11), *, ends=False):
         "ends": ends,
         "parameters": {"count": 1, "names": ["model.layers.10.weight"]},
     }
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([FreezingOffTarget()]).check(healthy_lora().run).findings == ()
 
 
 def test_marks_of_one_kind_are_one_finding():

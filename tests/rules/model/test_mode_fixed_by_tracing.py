@@ -6,7 +6,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.mode_fixed_by_tracing import ModeFixedByTracing
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(*steps):
@@ -20,11 +20,6 @@ def report(*steps):
             values = {column: np.array([count], np.float32)}
             builder.run.append(Block("traced", step, np.array([7], np.int32), values))
     return Engine([ModeFixedByTracing()]).check(builder.run).findings
-
-
-def test_is_left_out_where_nothing_is_traced():
-    found = Engine([ModeFixedByTracing()]).check(healthy_lora().run)
-    assert found.findings == found.not_checked == ()
 
 
 def test_traced_modules_that_follow_their_mode_are_left_alone():

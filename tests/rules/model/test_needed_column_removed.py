@@ -3,7 +3,7 @@
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.needed_column_removed import NeededColumnRemoved
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 READ = {"column": "importance", "where": "Weighing.compute_loss"}
 TRAINER = {"trainer_class": "Weighing"}
@@ -18,7 +18,6 @@ def check(*histories):
 
 
 def test_is_quiet_on_a_healthy_run():
-    assert Engine([NeededColumnRemoved()]).check(healthy_lora().run).findings == ()
     assert check(TRAINER) == check(TRAINER | {"removed_and_read": []}) == ()
 
 

@@ -6,7 +6,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantisation_error_concentrated import (
     QuantisationErrorConcentrated,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(*errors):
@@ -41,8 +41,3 @@ def test_one_layer_that_lost_most():
 )
 def test_it_takes_much_more_than_the_others_in_a_few(errors, found):
     assert len(check(*errors)) == found
-
-
-def test_a_base_in_full_is_left_out():
-    report = Engine([QuantisationErrorConcentrated()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

@@ -5,7 +5,7 @@ import pytest
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.repetition_growing import RepetitionGrowing
 from tests.rules.model.test_answers_never_end import asked
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(*repetitions, ended=(), plain=0.0, trained=None):
@@ -50,8 +50,3 @@ def test_what_is_trained_may_repeat_itself():
 
 def test_answers_that_end_are_no_circles():
     assert check(0.0, 0.8, 0.8, 0.8, ended=(3,)) == ()
-
-
-def test_runs_without_prompts_are_left_out():
-    report = Engine([RepetitionGrowing()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

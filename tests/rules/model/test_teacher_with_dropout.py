@@ -8,7 +8,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.teacher_with_dropout import TeacherWithDropout
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(on, kind="part", again=0, moved=(), looks=None):
@@ -68,7 +68,3 @@ def test_what_is_no_teacher_that_drops_is_left_alone(run):
 def test_several_passes_on_the_same_input_are_noted():
     (found,) = check((3, 3, 3), again=2)
     assert found.severity is Severity.INFO
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TeacherWithDropout()]).check(healthy_lora().run).findings == ()

@@ -5,7 +5,7 @@ import pytest
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.flat_loss import FlatLoss
 from ftlab.rules.registry import all_rules
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -25,10 +25,6 @@ def run(steps=12, fields=None, adapters=None, group=0, **columns):
     for _ in range(steps):
         builder.step(STILL | columns, adapters, **(fields or {}))
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_an_optimizer_that_writes_nothing_is_named():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.gradients_off_scale import GradientsOffScale
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 UNSCALE, BY_STEP = (
     ("unscale", "optimizer 0", {}),
@@ -70,13 +70,6 @@ def test_a_scale_of_1_does_no_harm(reason):
 )
 def test_other_orders_are_fine(ops):
     assert report(*ops).findings == ()
-
-
-def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
-    found = Engine([GradientsOffScale()]).check(healthy_lora().run)
-    assert not found.findings
-    assert not found.not_checked
-    assert Engine([GradientsOffScale()]).check(RunBuilder().run).not_checked
 
 
 def between(*before, growth=2.0, late=True, skipped=False, steps=3):

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.mean_over_masked import MeanOverMasked
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 NAN = float("nan")
 
@@ -16,12 +16,6 @@ def check(*shares):
         detail = {"micro": 0} | ({} if share is None else {"counted": share})
         builder.step(ops=[("backward", "loss", detail)])
     return Engine([MeanOverMasked()]).check(builder.run).findings
-
-
-def test_is_quiet_on_healthy_runs_and_not_checked_on_an_empty_one():
-    assert Engine([MeanOverMasked()]).check(healthy_lora().run).findings == ()
-    (missing,) = Engine([MeanOverMasked()]).check(RunBuilder().run).not_checked
-    assert missing.code == "NUM027"
 
 
 def test_the_share_that_counts_is_told_and_only_noted():

@@ -7,7 +7,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_gradients_replaced import (
     NonFiniteGradientsReplaced,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(norms, losses=None, skipped=False):
@@ -39,9 +39,3 @@ def test_two_of_them_or_a_few_of_many_are_let_pass():
 def test_skipped_updates_and_losses_that_follow_suit_are_another_matter():
     assert report([np.nan] * 8, skipped=True).findings == ()
     assert report([np.nan] * 8, losses=[2.0] + [np.nan] * 7).findings == ()
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rules = [NonFiniteGradientsReplaced()]
-    assert Engine(rules).check(healthy_lora().run).findings == ()
-    assert Engine(rules).check(RunBuilder().run).not_checked

@@ -8,7 +8,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_loss import NonFiniteLoss
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 NAN, INF = math.nan, math.inf
 
@@ -22,10 +22,6 @@ def losses(*values, **fields):
     for value in values:
         builder.step(loss=value, **fields)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_is_quiet_on_huge_finite_losses():

@@ -7,7 +7,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.stale_weight_casts import TABLE, StaleWeightCasts
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(*marks):
@@ -33,8 +33,3 @@ def test_finds_the_first_stale_weight():
 
 def test_weights_that_were_compared_and_fit_are_fine():
     assert report(None, (0, 0)).findings == ()
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([StaleWeightCasts()]).check(healthy_lora().run).findings == ()
-    assert Engine([StaleWeightCasts()]).check(RunBuilder().run).not_checked

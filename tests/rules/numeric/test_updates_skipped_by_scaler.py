@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
@@ -72,13 +72,6 @@ def test_finds_a_scale_that_is_grown_too_often(period, found):
 
 def test_skips_before_the_first_update_do_not_count_as_growing():
     assert report([1] * 12 + [0] * 6).findings == ()
-
-
-def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
-    found = Engine([UpdatesSkippedByScaler()]).check(healthy_lora().run)
-    assert not found.findings
-    assert not found.not_checked
-    assert Engine([UpdatesSkippedByScaler()]).check(RunBuilder().run).not_checked
 
 
 def anew(scales, used, skips=None):

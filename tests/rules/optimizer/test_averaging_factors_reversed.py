@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.averaging_factors_reversed import AveragingFactorsReversed
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(*betas, kind="AdamW", module="torch.optim.adamw"):
@@ -13,11 +13,6 @@ def check(*betas, kind="AdamW", module="torch.optim.adamw"):
     builder.facts(optimizers=({"class": kind, "module": module, "groups": [group]},))
     builder.step()
     return Engine([AveragingFactorsReversed()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    engine = Engine([AveragingFactorsReversed()])
-    assert engine.check(healthy_lora().run).findings == ()
 
 
 def test_finds_betas_in_the_wrong_order():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.floor_above_rate import FloorAboveRate
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 COSINE = {"class": "CosineAnnealingLR", "optimizer_index": 0}
 HIGH = {"eta_min": 1e-2, "base_lrs": [1e-4], "T_max": 20}
@@ -18,10 +18,6 @@ def check(builder):
 
 def told(*schedulers, **training):
     return check(RunBuilder().facts(schedulers=schedulers, training=training))
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_a_cosine_that_rises_to_its_floor():

@@ -10,7 +10,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.loss_maximized import LossMaximized
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 GUESSING = math.log(128)
 
@@ -26,10 +26,6 @@ def check(losses, maximize=True, names=("m.w",), classes=128):
         builder.run.append(Block("losses", number, np.zeros(1, np.int32), values))
         builder.step()
     return Engine([LossMaximized()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([LossMaximized()]).check(healthy_lora().run).findings == ()
 
 
 def test_a_loss_that_climbs_past_guessing():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
-from tests.runs import RunBuilder, healthy_lora, loop_ops
+from tests.runs import RunBuilder, loop_ops
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 EVALUATE = ("forward", "model", {"mode": "eval", "grad_enabled": False})
@@ -34,10 +34,6 @@ def loop(*ops, count=6, before=(), **facts):
     for step in range(count):
         builder.step(ops=(*before, *ops) if step == 0 else ops)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
     OptimizerHoldsStaleParameters,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -27,10 +27,6 @@ def old(shape=(128, 64), dtype="float32", hint=""):
 def facts(*optimizers, builder=None):
     builder = builder or RunBuilder()
     return builder.facts(optimizers=optimizers).step().step()
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_a_replaced_parameter_is_an_error():

@@ -2,7 +2,7 @@
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerState
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(*, later, steps=1):
@@ -15,10 +15,6 @@ def report(*, later, steps=1):
     for _ in range(steps if later else 0):
         builder.step()
     return Engine([OutgrownOptimizerState()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([OutgrownOptimizerState()]).check(healthy_lora().run).findings == ()
 
 
 def test_names_what_got_another_shape_in_the_run():

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameter_held_twice import ParameterHeldTwice
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 BACK = ("backward", "loss", {})
 FIRST, SECOND = ("step", "optimizer 0", {}), ("step", "optimizer 1", {})
@@ -17,14 +17,6 @@ def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
     for _ in range(steps):
         builder.step(ops=ops)
     return Engine([ParameterHeldTwice()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([ParameterHeldTwice()]).check(healthy_lora().run).findings == ()
-
-
-def test_is_not_checked_on_an_empty_run():
-    assert Engine([ParameterHeldTwice()]).check(RunBuilder().run).not_checked
 
 
 def test_finds_what_one_optimizer_holds_twice():

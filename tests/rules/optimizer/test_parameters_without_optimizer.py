@@ -7,7 +7,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameters_without_optimizer import (
     ParametersWithoutOptimizer,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def report(builder):
@@ -23,10 +23,6 @@ def missing(*names, steps=3, updates=None, waiting=()):
     for _ in range(steps):
         builder.step(None if updates is None else {"update_l2": updates})
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
 
 
 def test_names_what_no_optimizer_updates():

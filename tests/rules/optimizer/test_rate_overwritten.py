@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_overwritten import RateOverwritten
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -33,7 +33,6 @@ ONE = ([(1.0, 0.9)], [(0.9, 0.8)], [(0.4, 0.7)], [(0.7, 0.6)])
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(run(*([(r, r - 0.1)] for r in (1.0, 0.9, 0.8, 0.7)))) == ()
 
 

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_too_high import RateTooHigh
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 RISING = (4.0, 6.0, 30.0, 90.0, 80.0)
 
@@ -23,10 +23,6 @@ def run(losses=RISING, weights=(2.0, 0.0), updates=(20.0, 9.0), measured=(0, 1, 
         columns = {"update_l2": updates, "weight_l2": now}
         builder.step(columns if step in measured else None, loss=loss, lr=(1.0,))
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_updates_larger_than_the_weights_and_a_loss_that_rises():

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rates_reversed import RatesReversed
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 
 def check(builder):
@@ -40,7 +40,6 @@ def factors(first, second, *, zero=1, norms=(1.0, 0.0)):
 
 
 def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
     assert check(blocks(1.0, 2.0, 4.0, 8.0)) == ()
 
 

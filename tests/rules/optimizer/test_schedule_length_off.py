@@ -7,7 +7,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.schedule_length_off import ScheduleLengthOff
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -56,7 +56,6 @@ def train(builder, rates, epochs=range(1, 1000)):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(planned(max_steps=10)) == ()
     assert check(planned(max_steps=12)) == ()
     assert check(planned(COSINE | {"num_cycles": 1.5}, max_steps=12)) == ()

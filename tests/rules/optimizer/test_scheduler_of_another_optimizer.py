@@ -6,7 +6,7 @@ from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.scheduler_of_another_optimizer import (
     SchedulerOfAnotherOptimizer,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder
 
 OPTIMIZERS = ({"groups": [{}]}, {"groups": [{}]})
 
@@ -39,9 +39,6 @@ def test_finds_a_schedule_whose_optimizer_never_steps(owner):
 
 def test_a_schedule_of_the_optimizer_that_steps_is_fine():
     assert report(0).findings == ()
-    assert (
-        Engine([SchedulerOfAnotherOptimizer()]).check(healthy_lora().run).findings == ()
-    )
 
 
 def test_rates_that_are_copied_over_by_hand_are_fine():

@@ -1,13 +1,17 @@
 """Synthetic runs for rules: records appended by hand, so that edges are exact."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ftlab.records.facts import Facts
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, LedgerEntry, StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.rules.report import Report
+from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
 Values = Mapping[str, Sequence[float]]
@@ -156,3 +160,23 @@ def loop_ops(scheduler: str = "after") -> list[Any]:
         "none": [zero, forward, backward, step],
     }
     return orders[scheduler]
+
+
+def report_by(rule: Rule, run: Run) -> Report:
+    """Return what one rule reports of a run."""
+    return Engine([rule]).check(run)
+
+
+def found_by(rule: Rule, run: Run) -> tuple[Finding, ...]:
+    """Return what one rule finds in a run."""
+    return report_by(rule, run).findings
+
+
+def reporter(rule: Rule) -> Callable[[RunBuilder], Report]:
+    """Return a function from a builder to what ``rule`` reports of its run."""
+    return lambda builder: report_by(rule, builder.run)
+
+
+def checker(rule: Rule) -> Callable[[RunBuilder], tuple[Finding, ...]]:
+    """Return a function from a builder to what ``rule`` finds in its run."""
+    return lambda builder: found_by(rule, builder.run)

@@ -4,10 +4,9 @@ import functools
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules, find_rule
 from tests.rules.data import odd
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, healthy_lora, report_by
 
 every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 
@@ -34,27 +33,25 @@ def healthy():
 
 @every_rule
 def test_nothing_is_found_in_a_healthy_run(rule):
-    assert Engine([rule]).check(healthy()).findings == ()
+    assert found_by(rule, healthy()) == ()
 
 
 @every_rule
 def test_a_healthy_run_leaves_open_only_what_was_not_measured(rule):
-    left = [each.code for each in Engine([rule]).check(healthy()).not_checked]
+    left = [each.code for each in report_by(rule, healthy()).not_checked]
     assert left == [rule.code] * (rule.code in NOT_MEASURED)
 
 
 @every_rule
 def test_an_empty_run_is_not_checked(rule):
-    report = Engine([rule]).check(RunBuilder().run)
+    report = report_by(rule, RunBuilder().run)
     assert report.findings == ()
     assert [each.code for each in report.not_checked] == [rule.code]
 
 
 @pytest.mark.parametrize("code", OF_BATCHES.split())
 def test_a_known_model_without_a_batch_is_not_checked(code):
-    report = Engine([find_rule(code)]).check(
-        RunBuilder().facts(model={"class": "L"}).run
-    )
+    report = report_by(find_rule(code), RunBuilder().facts(model={"class": "L"}).run)
     assert report.findings == ()
     assert [each.code for each in report.not_checked] == [code]
 

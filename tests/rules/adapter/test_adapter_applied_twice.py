@@ -2,9 +2,8 @@
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
-from ftlab.rules.engine import Engine
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def report(slopes, sigma=0.01):
@@ -15,7 +14,7 @@ def report(slopes, sigma=0.01):
     }
     start = {"delta_in_base": {"default": row}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
-    return Engine([AdapterAppliedTwice()]).check(builder.run)
+    return report_by(AdapterAppliedTwice(), builder.run)
 
 
 def test_names_the_base_weights():
@@ -49,7 +48,7 @@ def test_an_adapter_along_its_base_is_not_checked():
 def by_hand(factor, live=1.0, **columns):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": {}}).step()
     given(builder, 0, {"q": factor, "v": factor}, live=live, **columns)
-    return Engine([AdapterAppliedTwice()]).check(builder.run).findings
+    return found_by(AdapterAppliedTwice(), builder.run)
 
 
 def test_an_adapter_that_is_on_what_was_given_it_is_named():

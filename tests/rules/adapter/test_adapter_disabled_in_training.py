@@ -7,15 +7,14 @@ from ftlab.faults.builders.tiny import adamw, base, batches, llama, lora
 from ftlab.faults.fault import Case
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_disabled_in_training import AdapterDisabledInTraining
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 SWITCH = 2
 
 
 def report(run):
-    return Engine([AdapterDisabledInTraining()]).check(run)
+    return report_by(AdapterDisabledInTraining(), run)
 
 
 def at_step(model, act, optimizer=None):

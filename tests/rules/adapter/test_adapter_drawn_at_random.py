@@ -9,8 +9,7 @@ import torch
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_drawn_at_random import AdapterDrawnAtRandom
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RANK = 8
 SHAPES = ((64, RANK), (128, RANK))
@@ -26,7 +25,7 @@ def check(norms, *, a=1.0, first=0, config=True, active=True, trainable=True):
     builder.facts(model={"peft": {"default": {"init_lora_weights": config}}})
     builder.step_number = first
     builder.step(None, {"a_l2": a, "b_l2": norms})
-    return Engine([AdapterDrawnAtRandom()]).check(builder.run).findings
+    return found_by(AdapterDrawnAtRandom(), builder.run)
 
 
 def drawn(draw):
@@ -97,7 +96,7 @@ def vectors(*values, first=0):
     builder.run.append(Block("vectors", first, ids, arrays))
     builder.step_number = first
     builder.step()
-    return Engine([AdapterDrawnAtRandom()]).check(builder.run).findings
+    return found_by(AdapterDrawnAtRandom(), builder.run)
 
 
 def noise(size, seed):

@@ -7,8 +7,7 @@ import pytest
 from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.versions import older_than
 from tests.wired import OPTIMIZER, findings, places
 
@@ -151,7 +150,7 @@ def test_x_lora_trains_a_gate_over_frozen_adapters():
     part = {"lora_B": {"tensors": 1, "trainable": 0, "frozen": {"names": ["b"]}}}
     adapters = {"0": {"type": "XLORA", "parts": part}}
     run.facts(model={"adapters": {"adapters": adapters}}, optimizers=({},))
-    assert Engine([AdapterFrozen()]).check(run.run).findings == ()
+    assert found_by(AdapterFrozen(), run.run) == ()
 
 
 def test_does_not_apply_without_adapters():

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_in_folder_below import AdapterInFolderBelow
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 SAVE = {
     "kind": "adapter",
@@ -21,7 +20,7 @@ def check(save, asked=True):
         training={"args": {"load_best_model_at_end": asked}},
     )
     builder.step(ops=[("save", "model", save)])
-    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
+    return found_by(AdapterInFolderBelow(), builder.run)
 
 
 def test_a_checkpoint_holds_its_adapter_one_folder_below():
@@ -52,7 +51,7 @@ def test_another_one_lies_where_the_trainer_looks(trained, count):
     )
     builder.lora("layers.0", trained)
     builder.step(ops=[("save", "model", SAVE | {"adapters": ["default", "mine"]})])
-    found = Engine([AdapterInFolderBelow()]).check(builder.run).findings
+    found = found_by(AdapterInFolderBelow(), builder.run)
     assert [each.evidence["reason"] for each in found] == ["other-in-root"] * count
     assert all(each.severity is Severity.ERROR for each in found)
 
@@ -66,7 +65,7 @@ def loading(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}, "mine": {}}})
     builder.lora("layers.0", "mine")
     builder.step(ops=ops)
-    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
+    return found_by(AdapterInFolderBelow(), builder.run)
 
 
 def test_the_adapter_above_the_trained_one_is_loaded():

@@ -6,8 +6,7 @@ from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.wired import findings, places
 
 
@@ -21,7 +20,7 @@ def measured(*scalings, alpha=8, active=True):
         builder.pair(f"layers.{index}", "default", alpha=alpha, active=active)
     builder.facts(model={"adapters": {"adapters": {"default": {"parts": {}}}}})
     builder.step(None, {"scaling": list(scalings)})
-    return Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+    return found_by(AdapterMultipliedByZero(), builder.run)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1, 0.99])
@@ -46,7 +45,7 @@ def test_a_prompt_of_no_tokens(tokens, parts):
             "peft": {"default": {"num_virtual_tokens": tokens}},
         }
     )
-    (finding,) = Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+    (finding,) = found_by(AdapterMultipliedByZero(), builder.run)
     assert str(finding.place) == "config num_virtual_tokens"
 
 

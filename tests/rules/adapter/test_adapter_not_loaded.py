@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
-from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 B = "model.q.lora_B.default.weight"
 
@@ -14,7 +13,7 @@ B = "model.q.lora_B.default.weight"
 def check(start, step=0, **model):
     facts = {"peft": {"default": {}}, "start": start, "trainable": 8} | model
     builder = RunBuilder().facts(step=step, model=facts)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def file(**more):
@@ -64,7 +63,7 @@ def test_a_checkpoint_is_read_when_its_trainer_begins(checkpoint, trainer, reaso
         model={"peft": {"default": {}}, "start": start, "trainable": 8},
         training={"trainer_class": trainer},
     )
-    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
+    (finding,) = found_by(AdapterNotLoaded(), builder.run)
     assert finding.evidence["reason"] == reason
     assert (finding.severity is Severity.INFO) == (reason == "not-resumed-yet")
 
@@ -114,7 +113,7 @@ LOST = load(lost=8, reason="prefix", example="model.q.lora_A.default.weight")
 def loading(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": state()})
     builder.step().step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_a_load_that_nobody_read():
@@ -175,7 +174,7 @@ def beside(adapters, steps=0, ops=(), optimizers=(), **model):
     )
     for _ in range(steps):
         builder.step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_a_trained_adapter_came_later_and_a_fresh_one_is_used():
@@ -220,7 +219,7 @@ def filled(adapters=FILLED, ops=(), steps=0, **file):
     builder = RunBuilder().facts(model=facts, optimizers=({"class": "AdamW"},))
     for _ in range(steps):
         builder.step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_the_folder_was_loaded_into_an_adapter_that_is_not_active():
@@ -258,7 +257,7 @@ def test_weights_of_the_base_stand_in_its_folder_under_other_names():
     base = {"folder": "a", "keys": 8, "lost": 1, "example": key, "names": ["q.weight"]}
     facts = {"peft": {}, "start": {"base_file": base}}
     run = RunBuilder().facts(model=facts).run
-    (finding,) = Engine([AdapterNotLoaded()]).check(run).findings
+    (finding,) = found_by(AdapterNotLoaded(), run)
     assert finding.evidence["reason"] == "base-names"
     assert finding.places == (
         Place("call", "from_pretrained"),
@@ -281,5 +280,5 @@ def test_an_older_file_that_is_read_in_the_run_is_told_at_its_step():
     detail = {"adapter": "default", "folder": "b", "outdated": True}
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     builder.step(ops=[("load", "adapter settings", detail)])
-    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
+    (finding,) = found_by(AdapterNotLoaded(), builder.run)
     assert (finding.evidence["reason"], finding.first_step) == ("outdated-file", 0)

@@ -10,8 +10,7 @@ from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.wired import findings, places
 
 
@@ -103,7 +102,7 @@ def shared(*steps):
             builder.run.append(Block("one_base", step, np.zeros(1, np.int32), values))
         builder.step()
     builder.facts(model={"adapters": {"chain": [], "adapters": {}, "layers": 1}})
-    return Engine([AdapterOnAdapter()]).check(builder.run).findings
+    return found_by(AdapterOnAdapter(), builder.run)
 
 
 def test_two_models_on_one_base():

@@ -9,9 +9,8 @@ from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_tied_weight import AdapterOnTiedWeight
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 WORDS = "base_model.model.model.embed_tokens"
 HEAD = "base_model.model.lm_head"
@@ -20,7 +19,7 @@ HEAD = "base_model.model.lm_head"
 def check(*names):
     model = {"peft": {"default": {}}, "tied": [list(names)]}
     run = RunBuilder().facts(model=model).run
-    return Engine([AdapterOnTiedWeight()]).check(run).findings
+    return found_by(AdapterOnTiedWeight(), run)
 
 
 def test_an_adapter_on_one_side_is_noted():
@@ -57,7 +56,7 @@ def test_a_copy_that_is_trained_is_a_warning(group, gradient, severity):
     names = [f"{WORDS}.original_module.weight", f"{HEAD}.weight"]
     builder.facts(model={"peft": {"default": {}}, "tied": [names]})
     builder.step({"grad_l2": gradient})
-    (finding,) = Engine([AdapterOnTiedWeight()]).check(builder.run).findings
+    (finding,) = found_by(AdapterOnTiedWeight(), builder.run)
     assert finding.severity is severity
     assert (Place("param", copy) in finding.places) == (severity is Severity.WARNING)
 
@@ -66,7 +65,7 @@ def test_a_shared_module_with_one_adapter_is_a_warning_of_its_own():
     tied = [f"{WORDS}.base_layer.weight", f"{HEAD}.weight"]
     model = {"peft": {"default": {}}, "tied": [tied], "half_wrapped": {WORDS: [HEAD]}}
     run = RunBuilder().facts(model=model).run
-    (finding,) = Engine([AdapterOnTiedWeight()]).check(run).findings
+    (finding,) = found_by(AdapterOnTiedWeight(), run)
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("module", HEAD)
     assert finding.evidence["reason"] == "half-wrapped"
@@ -84,7 +83,7 @@ def merging(method, targets, *, tied=True):
             "merge_and_unload": lambda: model.merge_and_unload(),
         }
         case = Case(model, optimizer, batches(), step, afterwards=acts[method])
-        found = Engine([AdapterOnTiedWeight()]).check(record(case, 4)).findings
+        found = found_by(AdapterOnTiedWeight(), record(case, 4))
         return [each for each in found if each.evidence["reason"] == "merged"]
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_wrong_base import AdapterOnWrongBase
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def sample(*values):
@@ -20,7 +19,7 @@ def report(before=SAME, now=SAME, init="True", **more):
     if before is not None:
         start["trained_as"] = {"base": before, "peft": {}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
-    return Engine([AdapterOnWrongBase()]).check(builder.run)
+    return report_by(AdapterOnWrongBase(), builder.run)
 
 
 def changed(count, value=3.0):
@@ -93,7 +92,7 @@ def off(off, slopes=(), sigma=0.01, loads=(), **more):
     start = {"file": file, "delta_in_base": {"default": row}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
     builder.step(ops=loads)
-    return Engine([AdapterOnWrongBase()]).check(builder.run).findings
+    return found_by(AdapterOnWrongBase(), builder.run)
 
 
 def test_what_was_begun_alike_is_fine():

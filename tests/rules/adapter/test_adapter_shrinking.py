@@ -5,12 +5,9 @@ import math
 import pytest
 
 from ftlab.rules.adapter.adapter_shrinking import AdapterShrinking
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, report_by
 
-
-def check(builder):
-    return Engine([AdapterShrinking()]).check(builder.run).findings
+check = checker(AdapterShrinking())
 
 
 def shrinking(rate, decay, kept_per_step, steps=64, kind="AdamW", group=0, **fields):
@@ -85,4 +82,4 @@ def test_full_fine_tuning_is_left_out():
     builder = RunBuilder().facts(model={"peft": {}}, optimizers=({"class": "AdamW"},))
     builder.tensor("w")
     builder.step({"has_grad": 1.0})
-    assert Engine([AdapterShrinking()]).check(builder.run).not_checked == ()
+    assert report_by(AdapterShrinking(), builder.run).not_checked == ()

@@ -4,12 +4,9 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_stuck_at_zero import AdapterStuckAtZero
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, healthy_lora, reporter
 
-
-def report(builder):
-    return Engine([AdapterStuckAtZero()]).check(builder.run)
+report = reporter(AdapterStuckAtZero())
 
 
 def check(builder):

@@ -8,8 +8,7 @@ from ftlab.rules.adapter.adapter_tokens_never_seen import (
     STEPS,
     AdapterTokensNeverSeen,
 )
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def check(*counts, caller=""):
@@ -20,7 +19,7 @@ def check(*counts, caller=""):
     for rows, invoked in counts:
         values = {"alora_rows": rows, "alora_invoked": invoked}
         builder.step(values=values)
-    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
+    return found_by(AdapterTokensNeverSeen(), builder.run)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def seeing(seen):
     builder = RunBuilder()
     for each in seen:
         builder.step(values={"tokens_trained": 3, "tokens_seen": each})
-    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
+    return found_by(AdapterTokensNeverSeen(), builder.run)
 
 
 def test_tokens_that_never_come_up_are_noted():
@@ -69,5 +68,5 @@ def test_few_steps_and_tokens_that_came_up_are_quiet(seen):
 def test_a_run_without_such_rows_is_left_out():
     builder = RunBuilder().facts(model={"adapters": {}})
     builder.step()
-    report = Engine([AdapterTokensNeverSeen()]).check(builder.run)
+    report = report_by(AdapterTokensNeverSeen(), builder.run)
     assert (report.findings, report.not_checked) == ((), ())

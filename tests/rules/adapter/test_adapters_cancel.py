@@ -5,8 +5,7 @@ import math
 import pytest
 
 from ftlab.rules.adapter.adapters_cancel import AdaptersCancel
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def check(*shares, alone=(2.0, 1.0), inactive=False):
@@ -23,7 +22,7 @@ def check(*shares, alone=(2.0, 1.0), inactive=False):
         builder.step(
             None, {"ba_l2": [*alone, *rest, *alone, *rest], "together_l2": sums}
         )
-    report = Engine([AdaptersCancel()]).check(builder.run)
+    report = report_by(AdaptersCancel(), builder.run)
     assert report.not_checked == ()
     return report.findings
 

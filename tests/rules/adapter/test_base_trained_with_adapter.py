@@ -5,8 +5,7 @@ from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.probes.model.model_facts import model_facts
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.wired import findings
 
 
@@ -56,7 +55,7 @@ def passed(steps=3, *, grad=False, **meta):
     for step in range(steps):
         seen = ("forward", "model", {"grad_enabled": grad, **state})
         builder.step(ops=[seen] if step == steps - 1 else [])
-    (finding,) = Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+    (finding,) = found_by(BaseTrainedWithAdapter(), builder.run)
     return finding
 
 
@@ -89,7 +88,7 @@ def copied(kept):
         if parameter.requires_grad:
             builder.tensor(name)
     builder.step()
-    return Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+    return found_by(BaseTrainedWithAdapter(), builder.run)
 
 
 def test_a_target_that_is_kept_as_a_copy_is_trained_in_full():

@@ -10,8 +10,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
 )
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.combination_off_its_sum import CombinationOffItsSum
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.wired import findings, places
 
 
@@ -27,7 +26,7 @@ def check(weights, scaling, *, active=("both",), rslora=True, alpha=16, lost=())
             "peft": {"both": config},
         }
     )
-    return Engine([CombinationOffItsSum()]).check(builder.run).findings
+    return found_by(CombinationOffItsSum(), builder.run)
 
 
 def test_a_sum_that_is_four_times_too_strong():
@@ -102,7 +101,7 @@ def after(*ops, peft=("a", "b")):
 
 def test_a_combination_that_was_passed_by_is_named():
     run = after(("unused", "adapters", LEFT))
-    (found,) = Engine([CombinationOffItsSum()]).check(run).findings
+    (found,) = found_by(CombinationOffItsSum(), run)
     assert found.severity is Severity.WARNING
     assert found.message == (
         "step 0: adapter 'mix' was combined from others but never used: 2 forwards "

@@ -2,15 +2,14 @@
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.copy_shares_memory import CopySharesMemory
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 TENSORS = ["q.lora_B.ref.weight", "q.lora_B.default.weight"]
 
 
 def check(**model):
     run = RunBuilder().facts(model={"peft": {"default": {}}} | model).step().run
-    return Engine([CopySharesMemory()]).check(run).findings
+    return found_by(CopySharesMemory(), run)
 
 
 def adapters(*, trainable=True):

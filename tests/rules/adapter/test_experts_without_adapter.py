@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.faults.builders.tiny import fused_experts, llama, lora
 from ftlab.rules.adapter.experts_without_adapter import ExpertsWithoutAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 from tests.versions import older_than
 from tests.wired import findings, places
 
@@ -60,7 +59,7 @@ def test_experts_must_be_most_of_the_blocks(share, found):
         "blocks": [linear | common, experts | common],
     }
     builder = RunBuilder().facts(model={"adapters": facts})
-    report = Engine([ExpertsWithoutAdapter()]).check(builder.run)
+    report = report_by(ExpertsWithoutAdapter(), builder.run)
     assert len(report.findings) == found
 
 

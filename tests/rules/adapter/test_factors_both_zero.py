@@ -1,8 +1,7 @@
 """ADP039."""
 
 from ftlab.rules.adapter.factors_both_zero import FactorsBothZero
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(*layers, steps=2, role="adapter", adapter="default", shape=(8,)):
@@ -18,7 +17,7 @@ def check(*layers, steps=2, role="adapter", adapter="default", shape=(8,)):
     columns = {"has_grad": 1.0, "weight_l2": [w for w, _ in flat]}
     for _ in range(steps):
         builder.step(columns | {"grad_l2": [g for _, g in flat]})
-    return Engine([FactorsBothZero()]).check(builder.run).findings
+    return found_by(FactorsBothZero(), builder.run)
 
 
 STUCK = ((0.0, 0.0), (0.0, 0.0))

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_adapter_thawed import FrozenAdapterThawed
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 USED, MADE = {"inference_mode": True}, {"inference_mode": False}
 
@@ -29,7 +28,7 @@ def findings(
     builder.state(active=active)
     for row in gradients:
         builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 def test_one_that_leaving_disable_adapter_has_thawed_is_a_warning():
@@ -74,7 +73,7 @@ def switched(look="two", first=USED, before=FROZEN, trained="one,two"):
         ((1, 1, 1, 1), [("forward", "model", {"grad_enabled": True, **both})]),
     ):
         builder.step({"grad_l2": list(gradients), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 @pytest.mark.parametrize("first", [USED, MADE], ids=["loaded", "frozen by hand"])
@@ -134,7 +133,7 @@ def beside_a_head(gradients, looks=(1,), before=FROZEN, config=USED, also=()):
     for step, row in enumerate(gradients):
         ops = ["enable_adapters", *also] if step in looks else []
         builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 HEAD, ALL = (0, 0, 1), (1, 1, 1)

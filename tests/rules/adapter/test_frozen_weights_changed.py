@@ -10,15 +10,14 @@ from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import DRIFT, FrozenWeightsChanged
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 AT = 6
 
 
 def report(run):
-    return Engine([FrozenWeightsChanged()]).check(run)
+    return report_by(FrozenWeightsChanged(), run)
 
 
 def acting(model, act, steps=10):

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place
 from ftlab.rules.adapter.incomplete_adapter_file import IncompleteAdapterFile
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 GOOD = {
     "kind": "adapter",
@@ -28,7 +27,7 @@ def report(file=None, saves=(), unsaved=(), adapters=("d",)):
     builder = RunBuilder().facts(model=model)
     for save in saves:
         builder.step(ops=[("save", "model", GOOD | save)])
-    return Engine([IncompleteAdapterFile()]).check(builder.run)
+    return report_by(IncompleteAdapterFile(), builder.run)
 
 
 def reasons(**case):
@@ -116,7 +115,7 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     builder = RunBuilder().facts(model={"peft": {"d": {}}})
     off = ("unload", "adapters", {"call": "merge_and_unload"})
     builder.step(ops=[off, ("save", "model", GOOD | {"keys": 0})])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    (finding,) = found_by(IncompleteAdapterFile(), builder.run)
     assert finding.evidence["reason"] == "merged-away"
     assert "Use what merge_and_unload returns" in finding.fix
     places = {str(place) for place in finding.places}
@@ -134,7 +133,7 @@ def test_what_was_wrong_before_it_was_merged_has_another_cause(
     builder = RunBuilder().facts(model={"peft": {"d": {}}})
     ops = [("unload", "adapters", {}), ("save", "model", GOOD | save)]
     builder.step(ops=ops if unloaded_first else ops[::-1])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    (finding,) = found_by(IncompleteAdapterFile(), builder.run)
     assert finding.evidence["reason"] == reason
 
 
@@ -150,5 +149,5 @@ def test_an_older_file_beside_the_one_that_was_saved():
     detail = {"kind": "adapter", "folder": "a", "keys": 8, "outdated": True}
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     builder.step(ops=[("save", "model", detail)])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    (finding,) = found_by(IncompleteAdapterFile(), builder.run)
     assert finding.evidence["reason"] == "outdated"

@@ -6,8 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.intruders_growing import IntrudersGrowing
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def check(*counts):
@@ -25,7 +24,7 @@ def check(*counts):
             Block("directions", step, np.arange(3, dtype=np.int32), column)
         )
         builder.step()
-    report = Engine([IntrudersGrowing()]).check(builder.run)
+    report = report_by(IntrudersGrowing(), builder.run)
     assert report.not_checked == ()
     return report.findings
 

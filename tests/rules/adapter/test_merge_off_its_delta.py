@@ -7,13 +7,10 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
-from ftlab.rules.engine import Engine
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, reporter
 
-
-def report(builder):
-    return Engine([MergeOffItsDelta()]).check(builder.run)
+report = reporter(MergeOffItsDelta())
 
 
 def merged(factors, **columns):

@@ -1,12 +1,9 @@
 """ADP004."""
 
 from ftlab.rules.adapter.merged_during_training import MergedDuringTraining
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, reporter
 
-
-def report(builder):
-    return Engine([MergedDuringTraining()]).check(builder.run)
+report = reporter(MergedDuringTraining())
 
 
 def passing(state):

@@ -7,8 +7,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.adapter.metric_direction_reversed import MetricDirectionReversed
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 LOSSES = (2.0, 1.5, 1.0)
 ASKED = {
@@ -27,7 +26,7 @@ def check(args, relation=None):
         key = f"eval_{args.get('metric_for_best_model', 'perplexity')}"
         metrics = {"eval_loss": loss, key: relation(loss)}
         builder.run.append(Evaluation(step, 0.0, metrics))
-    return Engine([MetricDirectionReversed()]).check(builder.run).findings
+    return found_by(MetricDirectionReversed(), builder.run)
 
 
 def test_the_greatest_perplexity_is_looked_for():

@@ -2,8 +2,7 @@
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.misplaced_optimizer_state import MisplacedOptimizerState
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 FINE = {"states": 8, "moved": 4, "empty": 0, "swapped": {}}
 ODD = {"states": 8, "misshapen": ["a", ""], "misshapen_count": 2}
@@ -14,7 +13,7 @@ def check(*fits, loads=()):
     start = {"optimizer_fit": list(fits)}
     builder = RunBuilder().facts(model={"peft": {}, "start": start})
     builder.step().step(ops=[("load", "optimizer 0", each) for each in loads])
-    return Engine([MisplacedOptimizerState()]).check(builder.run).findings
+    return found_by(MisplacedOptimizerState(), builder.run)
 
 
 def test_states_that_fit_are_fine():

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.rank_budget_out_of_step import RankBudgetOutOfStep
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 CONFIG = {"tinit": 4, "tfinal": 10, "deltaT": 2, "total_step": 40, "target_r": 2}
 
@@ -28,7 +27,7 @@ def check(steps, clock=None, kept=None, planned=None, schedule=None, **parts):
         if clock and clock(step) is not None:
             values["allocator_step"] = float(clock(step))
         builder.step(values=values)
-    return Engine([RankBudgetOutOfStep()]).check(builder.run).findings
+    return found_by(RankBudgetOutOfStep(), builder.run)
 
 
 def some(step):

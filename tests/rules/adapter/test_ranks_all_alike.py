@@ -2,8 +2,7 @@
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 from tests.wired import places
 
 
@@ -13,7 +12,7 @@ def check(*steps, r=8):
         builder.pair(f"layers.{index}", "default", r=r)
     for ranks in steps:
         builder.step(None, {"effective_rank": list(ranks)})
-    return Engine([RanksAllAlike()]).check(builder.run).findings
+    return found_by(RanksAllAlike(), builder.run)
 
 
 def test_all_pairs_of_rank_one_at_every_step():
@@ -49,7 +48,7 @@ def energies(*beyond, r=8, steps=12):
         builder.step(
             None, {"ba_l2": 1.0, "effective_rank": 1.9, "rank_90": 2.0} | columns
         )
-    return Engine([RanksAllAlike()]).check(builder.run).findings
+    return found_by(RanksAllAlike(), builder.run)
 
 
 def test_copies_of_two_rows_have_rank_two():

@@ -10,9 +10,8 @@ from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
-from ftlab.rules.engine import Engine
 from ftlab.session.watch import watch
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, reporter
 
 
 def check(model, before, tmp_path, optimizer=None, steps=6):
@@ -21,7 +20,7 @@ def check(model, before, tmp_path, optimizer=None, steps=6):
     with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
         for batch in pairs()[:steps]:
             step(batch)
-    return Engine([ReferenceOffStart()]).check(watching.run).findings
+    return found_by(ReferenceOffStart(), watching.run)
 
 
 def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
@@ -31,7 +30,7 @@ def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
             values = {"policy_passes": 1.0, "same_by_copy": 1.0, "outputs_moved": 1.0}
             builder.step(loss=loss + slope * step, values=values)
         builder.facts(model={"class": "Toy", "peft": {}})
-        return Engine([ReferenceOffStart()]).check(builder.run).findings
+        return found_by(ReferenceOffStart(), builder.run)
 
     (finding,) = built(1.0)
     assert finding.severity is Severity.WARNING
@@ -85,8 +84,7 @@ def test_a_copy_made_before_training_is_fine(tmp_path):
     assert check(model, lambda ids: log_chance(kept, ids), tmp_path) == ()
 
 
-def report(builder):
-    return Engine([ReferenceOffStart()]).check(builder.run)
+report = reporter(ReferenceOffStart())
 
 
 def trained(method="pissa"):

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.resumed_in_part import ResumedInPart
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 ADAM = {"class": "AdamW", "groups": [{"lr": 1e-3, "momentum": None}]}
 
@@ -19,7 +18,7 @@ def report(step=0, states=(0,), epochs=(0,), optimizer=ADAM, **start):
     start = {"optimizer_states": list(states), "last_epochs": list(epochs)} | start
     model = {"peft": {}, "start": start}
     builder = RunBuilder().facts(step=step, model=model, optimizers=(optimizer,))
-    return Engine([ResumedInPart()]).check(builder.run)
+    return report_by(ResumedInPart(), builder.run)
 
 
 def check(**case):
@@ -120,7 +119,7 @@ def test_a_used_optimizer_under_a_new_schedule_is_a_second_stage():
 def ending(step=12, end=12, trainer="Trainer"):
     training = {"trainer_class": trainer, "max_steps": end}
     builder = RunBuilder().facts(step=step, model={"peft": {}}, training=training)
-    return Engine([ResumedInPart()]).check(builder.run).findings
+    return found_by(ResumedInPart(), builder.run)
 
 
 @pytest.mark.parametrize("step", [12, 14])
@@ -143,7 +142,7 @@ def rated(asked=1e-4, rates=(3e-3,), made_with=(1e-4,), step=8):
         model={"peft": {}, "start": start},
         training={"trainer_class": "Trainer", "args": {"learning_rate": asked}},
     )
-    return Engine([ResumedInPart()]).check(builder.run).findings
+    return found_by(ResumedInPart(), builder.run)
 
 
 def test_a_checkpoint_has_overwritten_the_rate():

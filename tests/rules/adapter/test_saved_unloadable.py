@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.saved_unloadable import SavedUnloadable
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 WRAPPED = "model.layers.0._orig_mod"
 RENAMED = {"keys": 8, "renamed": 4, "example": f"{WRAPPED}.q.weight"}
@@ -16,7 +15,7 @@ def check(saver="PeftModel", peft=("default",), renamed=RENAMED):
     builder = RunBuilder().facts(
         model={"peft": {key: {} for key in peft}, "saving": saving}
     )
-    return Engine([SavedUnloadable()]).check(builder.run).findings
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_says_how_many_keys_and_which_modules():
@@ -47,7 +46,7 @@ def wrapped(hidden="inner", trainer="Trainer", **args):
         model={"class": "Wrapped", "saving": {"hidden": hidden}},
         training={"trainer_class": trainer, "args": args} if trainer else {},
     )
-    return Engine([SavedUnloadable()]).check(builder.run).findings
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_names_the_inner_model():
@@ -75,7 +74,7 @@ def saving(*saves):
     builder = RunBuilder().facts(model={"peft": {}})
     for save in saves:
         builder.step(ops=[("save", "model", save)])
-    return Engine([SavedUnloadable()]).check(builder.run).findings
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_the_last_of_several_saves_is_named():

@@ -7,8 +7,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 LOSSES = (2.0, 2.1, *[1.99] * 14)
 
@@ -23,7 +22,7 @@ def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None, losses=L
     for ratio, loss in zip_longest(ratios, losses):
         adapters = None if ratio is None else {"ratio": ratio}
         builder.step(None, adapters, loss=losses[-1] if loss is None else loss)
-    return Engine([ScalingTooLarge()]).check(builder.run).findings
+    return found_by(ScalingTooLarge(), builder.run)
 
 
 def test_an_adapter_that_outgrows_the_weight():

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.state_not_copied import StateNotCopied
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 UPDATE = ("step", "optimizer 0", {})
 
@@ -17,7 +16,7 @@ def load(**detail):
 
 def check(*ops):
     builder = RunBuilder().facts(model={"peft": {}}).step(ops=ops)
-    return Engine([StateNotCopied()]).check(builder.run).findings
+    return found_by(StateNotCopied(), builder.run)
 
 
 def test_what_is_put_back_is_the_models_own_memory():

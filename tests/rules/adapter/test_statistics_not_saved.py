@@ -6,8 +6,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.statistics_not_saved import StatisticsNotSaved
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
@@ -19,7 +18,7 @@ def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
     columns = {name: np.array([each], np.float32) for name, each in values.items()}
     builder.run.append(Block("statistics", 0, np.array([7], np.int32), columns))
     builder.step(ops=ops)
-    return Engine([StatisticsNotSaved()]).check(builder.run).findings
+    return found_by(StatisticsNotSaved(), builder.run)
 
 
 def test_statistics_that_move_are_noted():

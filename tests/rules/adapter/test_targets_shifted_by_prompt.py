@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.targets_shifted_by_prompt import TargetsShiftedByPrompt
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 EARLY = (1.0, 0.03)
 """Shares of positions: taught what comes a prompt later, and what follows."""
@@ -17,7 +16,7 @@ def check(*steps, tokens=6):
     for early, right in steps:
         shares = {"prompt_targets_right": right, "prompt_targets_early": early}
         builder.step(values={"prompt_targets": 60.0} | shares)
-    return Engine([TargetsShiftedByPrompt()]).check(builder.run).findings
+    return found_by(TargetsShiftedByPrompt(), builder.run)
 
 
 def test_targets_that_stand_a_prompt_early_are_an_error():

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_in_no_file import TrainedWeightsInNoFile
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 NOTHING = {"torn": [], "others": [], "moments": False, "empty": False, "whole": 0}
 UPDATE = ("step", "optimizer 0", {})
@@ -25,7 +24,7 @@ def check(*steps):
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     for ops in steps:
         builder.step(ops=[UPDATE, *ops])
-    return Engine([TrainedWeightsInNoFile()]).check(builder.run).findings
+    return found_by(TrainedWeightsInNoFile(), builder.run)
 
 
 def reasons(*steps):

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_not_saved import TrainedWeightsNotSaved
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 HEAD = "base_model.model.lm_head.weight"
 
@@ -14,7 +13,7 @@ def report(saving, peft=("default",), **others):
     builder = RunBuilder().facts(
         model={"peft": {key: {} for key in peft}, "saving": saving}, **others
     )
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run)
+    return report_by(TrainedWeightsNotSaved(), builder.run)
 
 
 def test_names_what_is_left_out():
@@ -39,7 +38,7 @@ def test_a_save_that_was_seen_makes_it_a_warning(kind, severity):
         model={"peft": {"default": {}}, "saving": {"unsaved": [HEAD]}}
     )
     builder.step(ops=[("save", "model", {"kind": kind})])
-    (finding,) = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    (finding,) = found_by(TrainedWeightsNotSaved(), builder.run)
     assert finding.severity == severity
 
 
@@ -67,7 +66,7 @@ UPDATE = ("step", "optimizer 0", {})
 def without(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "saving": {}})
     builder.step(ops=ops)
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    return found_by(TrainedWeightsNotSaved(), builder.run)
 
 
 def save(**more):
@@ -116,7 +115,7 @@ def saving_adapters(*saved, held="default", before=False, between=()):
     builder.lora("layers.0", adapter=held)
     saves = [("save", "model", KIND | {"adapters": names}) for names in saved]
     builder.step(ops=[*saves, UPDATE] if before else [UPDATE, *between, *saves])
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    return found_by(TrainedWeightsNotSaved(), builder.run)
 
 
 KIND = {"kind": "adapter", "folder": "a"}
@@ -147,7 +146,7 @@ def merged(*ops, held="default"):
     off = ("unload", "adapters", {"call": "merge_and_unload"})
     whole = ("save", "model", {"kind": "model", "folder": "out", "keys": 21})
     builder.step(ops=[("step", "optimizer 0", {}), *ops, off, whole])
-    found = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    found = found_by(TrainedWeightsNotSaved(), builder.run)
     return [each.evidence.get("reason") for each in found]
 
 

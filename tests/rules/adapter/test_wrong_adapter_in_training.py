@@ -3,14 +3,10 @@
 import pytest
 
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, reporter
 
 SET = ("set_adapter", "adapters", {"call": "set_adapter", "adapters": "b"})
-
-
-def report(builder):
-    return Engine([WrongAdapterInTraining()]).check(builder.run)
+report = reporter(WrongAdapterInTraining())
 
 
 def passing(*states):

@@ -2,8 +2,7 @@
 
 from ftlab.records.batch_facts import Oddity, SeenBatches
 from ftlab.records.event import Event
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def run_of(*told, losses=(2.0, 2.0), values=None):
@@ -22,7 +21,7 @@ def run_of(*told, losses=(2.0, 2.0), values=None):
 
 
 def found(rule, *told, **settings):
-    return Engine([rule]).check(run_of(*told, **settings)).findings
+    return found_by(rule, run_of(*told, **settings))
 
 
 def odd(kind, field="input_ids", **settings):

@@ -5,8 +5,7 @@ import numpy as np
 from ftlab.probes.tokens.sample_reading import Columns, samples_in_batch
 from ftlab.records.event import Event
 from ftlab.records.sample_facts import SeenSamples
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 PAD, BOS, EOS, TURN = 0, 1, 2, 3
 SPECIAL = {
@@ -41,7 +40,7 @@ def run_of(rows, *, special=SPECIAL, pieces=None, ops=(), **training):
 
 
 def check(rule, rows, **settings):
-    return Engine([rule]).check(run_of(rows, **settings)).findings
+    return found_by(rule, run_of(rows, **settings))
 
 
 def text(length, begin=10):

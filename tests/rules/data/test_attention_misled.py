@@ -5,7 +5,6 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.attention_misled import AttentionMisled
-from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
     EOS,
     PAD,
@@ -14,7 +13,7 @@ from tests.rules.data.rows import (
     row,
     text,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 RULE = AttentionMisled()
 
@@ -64,7 +63,7 @@ def check_documents(rule, places, tokenizer="BPE", **detail):
     builder = RunBuilder().facts(model={"class": "Llama"}, training=known_as)
     builder.step()
     builder.run.append(Event("attention", 0, 0.0, "", known | detail))
-    return Engine([rule]).check(builder.run).findings
+    return found_by(rule, builder.run)
 
 
 def test_names_the_first_token_that_sees_another_document():
@@ -104,7 +103,7 @@ def test_a_share_of_nothing_is_left_in_peace():
 
 
 def test_a_run_without_attention_is_not_checked():
-    report = Engine([RULE]).check(RunBuilder().facts(model={"class": "L"}).run)
+    report = report_by(RULE, RunBuilder().facts(model={"class": "L"}).run)
     assert report.findings == ()
     assert [each.code for each in report.not_checked] == [RULE.code]
 

@@ -7,8 +7,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.data.conversations_run_together import ConversationsRunTogether
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = ConversationsRunTogether()
 OPENED = TemplateFacts(digest="1", beginning="<s>")
@@ -38,7 +37,7 @@ def check(*samples, template=OPENED, **detail):
     builder.run.append(Event("turns", 0, 0.0, "", known))
     looked = {"rows": 1, "places": [], **detail}
     builder.run.append(Event("attention", 0, 0.0, "", looked))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_what_begins_a_conversation_stands_within_samples():

@@ -5,8 +5,7 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.decoder_start_wrong import WORDED, DecoderStartWrong
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 RULE = DecoderStartWrong()
 START, BOS, TEXT = 0, 1, 40
@@ -17,7 +16,7 @@ def report(*rows, pieces=None, **more):
     builder.step()
     detail = {"rows": [list(row) for row in rows], "pieces": pieces or {}, **more}
     builder.run.append(Event("decoder", 0, 0.0, "", detail))
-    return Engine([RULE]).check(builder.run)
+    return report_by(RULE, builder.run)
 
 
 def begun(firsts, *, start=START, pieces=None):

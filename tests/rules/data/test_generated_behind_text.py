@@ -2,9 +2,8 @@
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.generated_behind_text import GeneratedBehindText
-from ftlab.rules.engine import Engine
 from tests.rules.data.rows import EOS, TURN, row, run_of, text
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 LEFT = {"call": 0, "rows": 4, "width": 9}
 RIGHT = LEFT | {"end_in_padding": 2, "first": 1}
@@ -14,7 +13,7 @@ def report(*calls):
     builder = RunBuilder()
     for call in calls:
         builder.step(ops=[("generate", "model", call)])
-    return Engine([GeneratedBehindText()]).check(builder.run)
+    return report_by(GeneratedBehindText(), builder.run)
 
 
 def test_prompts_that_end_in_text_are_fine():
@@ -38,7 +37,7 @@ ENDED = [row([*text(n, 10 + n), EOS, 70]) for n in (4, 6, 7, 9)]
 
 def found(rows, detail):
     run = run_of(rows, ops=[("generate", "model", detail)])
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def test_prompts_that_are_over_are_named():

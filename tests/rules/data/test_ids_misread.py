@@ -8,9 +8,8 @@ from ftlab.records.id_facts import IdFacts, Residue
 from ftlab.records.round_trip import RoundTrip
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.ids_misread import BROKEN, DIFFERENT, SAMPLES, TOKENS, IdsMisread
-from ftlab.rules.engine import Engine
 from tests.rules.data import rows
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = IdsMisread()
 
@@ -37,7 +36,7 @@ def found(*held, samples=4):
         builder.step(ops=[])
         seen = SeenSamples(step, sights if not step else (), {}, {}, (), ids)
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def reasons(*held, **settings):
@@ -116,7 +115,7 @@ def check(*trips, kept=()):
         seen = SeenSamples(step, (), trip=trip)
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
         builder.step()
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def trip(rows=8, broken=8, tokens=800):

@@ -10,7 +10,6 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.labels_begin_wrong import LabelsBeginWrong
-from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
     BOS,
     EOS,
@@ -23,7 +22,7 @@ from tests.rules.data.rows import (
     text,
 )
 from tests.rules.data.talks import part, sample
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = LabelsBeginWrong()
 CLOSE = [70, 71, 72]
@@ -161,7 +160,7 @@ def told(*openings):
     ]
     detail = {"samples": [each.as_json() for each in talks]}
     run.append(Event("turns", 0, 0.0, "", detail))
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def test_the_end_of_an_opening_is_trained():
@@ -219,7 +218,7 @@ def found_miscounted(rows, tokenizer=None):
     builder.step(ops=[])
     seen = SeenSamples(0, tuple(samples), known, {})
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_a_mask_that_ends_earlier_by_the_padding_is_found():

@@ -6,7 +6,6 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.messages_left_out import MessagesLeftOut
-from ftlab.rules.engine import Engine
 from tests.rules.data.talks import (
     FACTS,
     check,
@@ -14,7 +13,7 @@ from tests.rules.data.talks import (
     part,
     sample,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 RULE = MessagesLeftOut()
 NO_CALLS = replace(FACTS, drops=("tools", "tool calls"))
@@ -97,7 +96,7 @@ def test_answers_between_calls_of_tools_keep_theirs_and_are_no_history():
 def check_out(*found, rows=8):
     told = {"left_out": {"rows": rows, "found": list(found)}}
     run = RunBuilder().facts(model={"class": "Llama"}, training=told).step().run
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def lost(kind, rows):
@@ -106,7 +105,7 @@ def lost(kind, rows):
 
 def test_it_is_about_datasets_that_keep_their_messages():
     known = RunBuilder().facts(model={"class": "L"}).step().run
-    report = Engine([RULE]).check(known)
+    report = report_by(RULE, known)
     assert (report.findings, report.not_checked) == ((), ())
 
 

@@ -4,8 +4,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.data.padded_to_fixed_length import PaddedToFixedLength
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = PaddedToFixedLength()
 
@@ -22,7 +21,7 @@ def check(*samples, padding=(60, 60, 60), sequence=(100, 100, 100)):
         builder.step(values=values)
     seen = SeenSamples(0, samples)
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_no_row_comes_near_the_width_of_all_batches():

@@ -10,12 +10,11 @@ from ftlab.records.finding import Place, Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.pairs_without_difference import PairsWithoutDifference
-from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
     row,
     text,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = PairsWithoutDifference()
 EOS = 2
@@ -35,7 +34,7 @@ def check(pairs, equal, losses, *, alike=0, length=9, last=7, trainer="", sample
         builder.step(loss=loss)
         detail = {"forms": [seen.as_json()]}
         builder.run.append(Event("pairs", step, 0.0, "", detail))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_equal_pairs_give_one_number_as_the_loss():

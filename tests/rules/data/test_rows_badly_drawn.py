@@ -13,7 +13,6 @@ from ftlab.records.names import NameRecord
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.step import Block
 from ftlab.rules.data.rows_badly_drawn import BATCHES, LEAST, ROWS, RowsBadlyDrawn
-from ftlab.rules.engine import Engine
 from tests.rules.data.loaders import (
     check as check_loaders,
 )
@@ -21,7 +20,7 @@ from tests.rules.data.odd import (
     found as found_odd,
     odd,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 RULE = RowsBadlyDrawn()
 
@@ -37,7 +36,7 @@ def found(*batches):
         builder.step(ops=[])
         seen = SeenSamples(step, (), {}, {}, (), None, (each,))
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def severity(*batches):
@@ -109,7 +108,7 @@ def check(*epochs, order="random", epoch=None, sampler="Own"):
             ids = np.arange(len(fed), dtype=np.int32)
             builder.run.append(Block("samples", builder.step_number, ids, {"ids": fed}))
             builder.step()
-    return Engine([RULE]).check(builder.run)
+    return report_by(RULE, builder.run)
 
 
 ROWS_ORDER = [float(n) for n in range(10, 10 + LEAST)]

@@ -12,11 +12,10 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.records.folder_news import FolderNews
 from ftlab.rules.data.tokenizer_changed import TokenizerChanged
-from ftlab.rules.engine import Engine
 from tests.rules.data.folders import (
     is_left_out_without_a_folder_and_open_on_an_empty_run,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 RULE = TokenizerChanged()
 
@@ -33,7 +32,7 @@ def found(*changes, **detail):
             told |= {"changed": list(before.differing(now))} | detail
         builder.run.append(Event("tokenizer", step, 0.0, "", told))
         before = now
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def turned(made):
@@ -141,7 +140,7 @@ def found_changed(*news):
     builder = RunBuilder().facts(model={"class": "Llama"})
     for step, each in enumerate([FolderNews("read", "base"), *news]):
         builder.run.append(Event("tokenizer-files", step, 0.0, "", each.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def change(parts, files=("tokenizer.json",)):
@@ -181,7 +180,7 @@ def found_tokenizer(*told):
     for matter, folder, *parts in told:
         news = FolderNews(matter, folder, parts=tuple(parts))
         builder.run.append(Event("tokenizer-files", 3, 0.0, "", news.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_it_is_about_runs_that_save_a_tokenizer():

@@ -1,11 +1,10 @@
 """ENV007."""
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.accumulation_never_happens import (
     AccumulationNeverHappens,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 DIVIDED = {"accelerate": 4, "divided": [4.0]}
 
@@ -15,7 +14,7 @@ def check(*updates, training=None):
     for backwards, step in updates:
         ops = [("backward", "loss", each) for each in backwards]
         builder.step(ops=[*ops, ("step", "AdamW", step)])
-    return Engine([AccumulationNeverHappens()]).check(builder.run).findings
+    return found_by(AccumulationNeverHappens(), builder.run)
 
 
 ALONE = ((DIVIDED,), {})

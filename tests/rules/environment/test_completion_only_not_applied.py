@@ -3,11 +3,10 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.completion_only_not_applied import (
     CompletionOnlyNotApplied,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 ASKED = {"completion_only_loss": True}
 TRL, OTHER = "trl.trainer.sft_trainer", "transformers.data.data_collator"
@@ -19,7 +18,7 @@ def check(*ignored, asked=ASKED, collator=OTHER):
     for each in ignored:
         values = {"ignored": each, "padding": 3, "labels": 37 - each, "batch_size": 4}
         builder.step(values=values)
-    return Engine([CompletionOnlyNotApplied()]).check(builder.run).findings
+    return found_by(CompletionOnlyNotApplied(), builder.run)
 
 
 @pytest.mark.parametrize("name", ["completion_only_loss", "assistant_only_loss"])

@@ -1,7 +1,6 @@
 """Runs of a Trainer as rules see them: facts alone."""
 
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 MADE = {
     "own_evaluation": False,
@@ -43,4 +42,4 @@ def run_of(step=0, optimizers=(), schedulers=(LINEAR,), **training):
 
 
 def found(rule, **parts):
-    return Engine([rule]).check(run_of(**parts)).findings
+    return found_by(rule, run_of(**parts))

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.clipping_out_of_order import ClippingOutOfOrder
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
@@ -31,7 +30,7 @@ def report(*ops, steps=4, **fields):
     builder = RunBuilder()
     for _ in range(steps):
         builder.step(ops=ops, **({"grad_norm": 5.0} | fields))
-    return Engine([ClippingOutOfOrder()]).check(builder.run)
+    return report_by(ClippingOutOfOrder(), builder.run)
 
 
 def test_finds_clipping_after_the_step():

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.clipping_spreads_nan import ClippingSpreadsNan
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 SKIP = ("skip", "optimizer 0", {})
@@ -24,7 +23,7 @@ def report(*ops, largest=(1.0, NAN, 2.0), has=1.0, **columns):
     builder.step(sound, ops=(BACK, clip(3.0), STEP))
     builder.step({"grad_max": largest, "has_grad": has} | columns, ops=ops)
     builder.step({"grad_max": NAN, "has_grad": 1.0}, ops=(BACK, clip(), STEP))
-    return Engine([ClippingSpreadsNan()]).check(builder.run)
+    return report_by(ClippingSpreadsNan(), builder.run)
 
 
 @pytest.mark.parametrize("value", [NAN, INF])

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.exploding_gradient import (
     HISTORY,
     ExplodingGradient,
     median_before,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, report_by
 
-
-def check(builder):
-    return Engine([ExplodingGradient()]).check(builder.run).findings
+check = checker(ExplodingGradient())
 
 
 def norms(*pairs, **fields):
@@ -155,5 +152,5 @@ def test_is_left_out_where_no_gradient_arrived(has, left_out):
     builder = RunBuilder()
     builder.tensor("w")
     builder.step({"has_grad": has}, loss=1.0, grad_norm=None)
-    report = Engine([ExplodingGradient()]).check(builder.run)
+    report = report_by(ExplodingGradient(), builder.run)
     assert (report.not_checked == ()) is left_out

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradient_ended import GradientEnded
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 EMBED, BLOCK, NEXT, HEAD = range(4)
 
@@ -23,7 +22,7 @@ def check(*columns, by=None, group=0):
         if by == "zeros":
             values = {"has_grad": 1, "grad_l2": [float(each) for each in has]}
         builder.step(values)
-    return Engine([GradientEnded()]).check(builder.run).findings
+    return found_by(GradientEnded(), builder.run)
 
 
 def ended(before=10, after=20):

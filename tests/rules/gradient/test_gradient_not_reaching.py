@@ -3,13 +3,10 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradient_not_reaching import GradientNotReaching
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, healthy_lora, reporter
 
-
-def report(builder):
-    return Engine([GradientNotReaching()]).check(builder.run)
+report = reporter(GradientNotReaching())
 
 
 def check(builder):

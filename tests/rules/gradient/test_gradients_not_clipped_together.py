@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradients_not_clipped_together import (
     GradientsNotClippedTogether,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 NORMS = (0.5, 0.5, 3.0, 4.0)
@@ -32,7 +31,7 @@ def report(*ops, steps=4, optimizers=1, norms=NORMS):
     for _ in range(steps):
         norm = float(np.linalg.norm(np.nan_to_num(norms)))
         builder.step({"grad_l2": norms}, ops=(BACK, *ops, STEP), grad_norm=norm)
-    return Engine([GradientsNotClippedTogether()]).check(builder.run)
+    return report_by(GradientsNotClippedTogether(), builder.run)
 
 
 @pytest.mark.parametrize(("given", "word"), [(0, "generator"), (4, "copies")])
@@ -74,7 +73,7 @@ def now_and_then(*parts):
     for call, above in parts:
         norms = NORMS if above else (0.1,) * 4
         builder.step({"grad_l2": norms}, ops=(BACK, call, STEP))
-    return Engine([GradientsNotClippedTogether()]).check(builder.run)
+    return report_by(GradientsNotClippedTogether(), builder.run)
 
 
 def test_finds_that_a_small_part_is_all_that_is_clipped():

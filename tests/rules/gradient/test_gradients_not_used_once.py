@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradients_not_used_once import GradientsNotUsedOnce
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, reporter
 
 CARRIED, THROWN, AGAIN = (
     "gradients_carried",
@@ -15,10 +14,7 @@ CARRIED, THROWN, AGAIN = (
 BACK = ("backward", "loss", {})
 EARLY = ("step", "optimizer 0", {"accumulating": 4})
 STEP = ("step", "optimizer 0", {})
-
-
-def check(builder):
-    return Engine([GradientsNotUsedOnce()]).check(builder.run)
+check = reporter(GradientsNotUsedOnce())
 
 
 def looked(column, *values, optimizers=1):

@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.hooks_piling_up import HooksPilingUp
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 LOOKS = (0, 1, 2, 3, 4, 8, 16, 32)
 
@@ -33,7 +32,7 @@ def check(alike, hooks=None, place="module", looks=LOOKS, rows=1):
             {"values": {"piled_hooks": float(of_it or 0)}} if step in counts else {}
         )
         builder.step(**looked)
-    return Engine([HooksPilingUp()]).check(builder.run)
+    return report_by(HooksPilingUp(), builder.run)
 
 
 def test_a_hook_that_comes_with_each_step_is_found():
@@ -86,5 +85,5 @@ def test_one_hook_for_each_adapter_or_layer_is_left_alone():
 
 
 def test_it_is_not_checked_without_counts():
-    report = Engine([HooksPilingUp()]).check(RunBuilder().step().run)
+    report = report_by(HooksPilingUp(), RunBuilder().step().run)
     assert [each.code for each in report.not_checked] == ["GRD010"]

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.limit_out_of_scale import LimitOutOfScale
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 
@@ -19,7 +18,7 @@ def report(*clips, steps=4, norm=5.0, kind="SGD"):
     builder.facts(optimizers=({"class": kind},))
     for _ in range(steps):
         builder.step(ops=(BACK, *clips, STEP), grad_norm=norm)
-    return Engine([LimitOutOfScale()]).check(builder.run)
+    return report_by(LimitOutOfScale(), builder.run)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_one_update_that_is_left_alone_shows_that_the_limit_is_in_scale():
     builder = RunBuilder()
     for number in range(12):
         builder.step(ops=(BACK, swapped(1.0 if number == 5 else 0.05), STEP))
-    assert Engine([LimitOutOfScale()]).check(builder.run).findings == ()
+    assert found_by(LimitOutOfScale(), builder.run) == ()
 
 
 def under(*optimizers, limit=1e-10, steps=3, **detail):
@@ -121,7 +120,7 @@ def under(*optimizers, limit=1e-10, steps=3, **detail):
     for _ in range(steps):
         call = clip(limit, coefficient=1e-9, **detail)
         builder.step(ops=(BACK, call, STEP), grad_norm=1.0)
-    return Engine([LimitOutOfScale()]).check(builder.run).findings
+    return found_by(LimitOutOfScale(), builder.run)
 
 
 ADAM = ("AdamW", 1e-8)
@@ -161,7 +160,7 @@ def test_looks_count_and_not_the_steps_between_them():
     for number in range(5):
         look = {"beyond": 1.0} if number % 2 == 0 else {}
         builder.step(ops=(BACK, clip(1e-9, "value", **look), STEP), grad_norm=1.0)
-    found = Engine([LimitOutOfScale()]).check(builder.run).findings
+    found = found_by(LimitOutOfScale(), builder.run)
     assert [each.evidence["updates"] for each in found] == [3]
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.micro_batches_misweighed import MicroBatchesMisweighed
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 STEP = ("step", "optimizer 0", {})
 EARLY = ("step", "optimizer 0", {"accumulating": 4})
@@ -31,7 +30,7 @@ def report(*updates, kind="SGD", training=None, columns=None, step=STEP):
     builder.facts(optimizers=({"class": kind},), training=training or {})
     for update in updates:
         builder.step(columns, ops=(*update, step))
-    return Engine([MicroBatchesMisweighed()]).check(builder.run)
+    return report_by(MicroBatchesMisweighed(), builder.run)
 
 
 def only(*updates, **settings):

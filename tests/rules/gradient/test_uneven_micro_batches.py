@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.uneven_micro_batches import UnevenMicroBatches
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 STEP = ("step", "optimizer 0", {})
 
@@ -19,7 +18,7 @@ def report(*backs, steps=4):
     builder = RunBuilder()
     for _ in range(steps):
         builder.step(ops=(*backs, STEP))
-    return Engine([UnevenMicroBatches()]).check(builder.run)
+    return report_by(UnevenMicroBatches(), builder.run)
 
 
 def test_tells_how_far_apart_the_weights_of_tokens_are():
@@ -50,7 +49,7 @@ def test_steps_that_were_not_looked_at_do_not_count():
         look = number % 4 == 0
         ops = (back(0, 10 * look), back(1, 30 * look), STEP)
         builder.step(ops=ops)
-    (finding,) = Engine([UnevenMicroBatches()]).check(builder.run).findings
+    (finding,) = found_by(UnevenMicroBatches(), builder.run)
     assert finding.evidence["looks"] == 3
 
 

@@ -5,16 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.vanishing_gradient import (
     VanishingGradient,
     ratio_to_namesakes,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([VanishingGradient()]).check(builder.run).findings
+check = checker(VanishingGradient())
 
 
 def layers(*rows, loss=2.0, shape=(8, 8)):

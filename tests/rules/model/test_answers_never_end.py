@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.answers_never_end import AnswersNeverEnd
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def asked(
@@ -32,7 +31,7 @@ def check(*ends, ended=(), labels=20.0, losses=(4.0, 2.0), limit=32):
         values = {"labels": 8 * labels, "batch_size": 8.0}
         builder.step(loss=loss, values=values)
         asked(builder, step, end, ended=step in ended, limit=limit)
-    report = Engine([AnswersNeverEnd()]).check(builder.run)
+    report = report_by(AnswersNeverEnd(), builder.run)
     assert report.not_checked == ()
     return report.findings
 

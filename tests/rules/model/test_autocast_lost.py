@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.autocast_lost import AutocastLost
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 ON, OFF = (8, True), (0, False)
 
@@ -22,7 +21,7 @@ def report(*looks):
         columns = {name: np.array([v], np.float32) for name, v in values.items()}
         builder.run.append(Block("autocast", step, np.zeros(1, np.int32), columns))
         builder.step(values={"recomputed": 0.0})
-    return Engine([AutocastLost()]).check(builder.run).findings
+    return found_by(AutocastLost(), builder.run)
 
 
 def test_tells_when_it_was_last_on():

@@ -1,14 +1,13 @@
 """MOD004: buffers that nothing filled, and tensors on meta."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.buffer_without_values import BufferWithoutValues
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def run(bad=None, meta=()):
     buffers = {"bad": bad or {}, "meta": list(meta), "compared": 1}
     builder = RunBuilder().facts(model={"class": "Toy", "buffers": buffers}).step()
-    return Engine([BufferWithoutValues()]).check(builder.run).findings
+    return found_by(BufferWithoutValues(), builder.run)
 
 
 def test_is_quiet_where_all_is_filled():
@@ -31,5 +30,5 @@ def test_meta_is_a_finding_of_its_own():
 
 def test_an_older_run_does_not_concern_it():
     builder = RunBuilder().facts(model={"class": "Toy"}).step()
-    report = Engine([BufferWithoutValues()]).check(builder.run)
+    report = report_by(BufferWithoutValues(), builder.run)
     assert (report.findings, report.not_checked) == ((), ())

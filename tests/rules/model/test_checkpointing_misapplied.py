@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.checkpointing_misapplied import CheckpointingMisapplied
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 TABLE = "nested_checkpoints"
 META = {"outer": "CheckpointWrapper", "inner": "Layer"}
@@ -25,7 +24,7 @@ def report(kind, steps, again=0.0, names=("layers.0",)):
             values = {"kept": np.ones(len(names), np.float32)}
             builder.run.append(Block("kept", step, ids, values))
         builder.step(values={} if step == 2 else {"recomputed": again})
-    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
+    return found_by(CheckpointingMisapplied(), builder.run)
 
 
 @pytest.mark.parametrize(("steps", "found"), [((0, 1, 3), 1), ((3,), 0), ((0, 1), 0)])
@@ -74,7 +73,7 @@ def nested(*steps):
             values = {"runs": np.full(2, 3, np.float32)}
             builder.run.append(Block(TABLE, step, np.arange(2, dtype=np.int32), values))
         builder.step(values={} if step == 2 else {"recomputed": 8.0})
-    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
+    return found_by(CheckpointingMisapplied(), builder.run)
 
 
 @pytest.mark.parametrize(("steps", "found"), [((1, 3), 1), ((3,), 0), ((0, 1), 0)])

@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.compiled_model_runs_eagerly import CompiledModelRunsEagerly
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, healthy_lora
 
 FAILED = {"kind": "failed", "error": "BackendCompilerFailed", "reason": "no gcc"}
 LIMIT = {"kind": "limit", "guard": "self.calls == 7", "line": "toy.py:3"}
@@ -17,8 +16,7 @@ def compiled(modules=("",)):
     return RunBuilder().facts(model={"class": "Toy", "compilation": compilation})
 
 
-def check(builder):
-    return Engine([CompiledModelRunsEagerly()]).check(builder.run).findings
+check = checker(CompiledModelRunsEagerly())
 
 
 def called(calls, modules=("",)):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.copy_runs_original import CopyRunsOriginal
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def report(steps):
@@ -13,7 +12,7 @@ def report(steps):
     for calls, apart in steps:
         values = {"borrowed_calls": calls}
         builder.step(values=values | ({} if apart is None else {"copies_apart": apart}))
-    return Engine([CopyRunsOriginal()]).check(builder.run).findings
+    return found_by(CopyRunsOriginal(), builder.run)
 
 
 def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.dropout_off_configuration import DropoutOffConfiguration
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(asked, used, shared=False, trainable=2):
@@ -14,7 +13,7 @@ def check(asked, used, shared=False, trainable=2):
     one = {"parts": {"lora_A": part}, "dropouts": {"lora_dropout": entry}}
     run = RunBuilder()
     run.facts(model={"adapters": {"adapters": {"a": one}}}, optimizers=({},))
-    return Engine([DropoutOffConfiguration()]).check(run.run).findings
+    return found_by(DropoutOffConfiguration(), run.run)
 
 
 @pytest.mark.parametrize(

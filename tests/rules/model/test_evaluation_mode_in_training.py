@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.evaluation_mode_in_training import EvaluationModeInTraining
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 LEARNS = {"learns": True, "single": False, "alike_on": False, "p": 0.1, "parts": "m.d"}
 SINGLE = LEARNS | {"single": True}
@@ -34,7 +33,7 @@ def check(meta, counts=(2, 0, 0), off=(0, 2, 2), parts=2, put_back=()):
             }
             ids = np.array([7], np.int32)
             builder.run.append(Block("modes", step, ids, values))
-    return Engine([EvaluationModeInTraining()]).check(builder.run).findings
+    return found_by(EvaluationModeInTraining(), builder.run)
 
 
 def test_a_learning_part_without_dropout_for_two_steps_is_found():
@@ -89,7 +88,7 @@ def test_norms_that_are_frozen_before_hide_nothing():
             values = {n: np.array([c], np.float32) for n, c in named.items()}
             values["checkpointing_off"] = np.zeros(1, np.float32)
             builder.run.append(Block("modes", step, np.array([7], np.int32), values))
-    (found,) = Engine([EvaluationModeInTraining()]).check(builder.run).findings
+    (found,) = found_by(EvaluationModeInTraining(), builder.run)
     assert found.severity is Severity.WARNING
     assert (found.first_step, found.last_step) == (2, 3)
 

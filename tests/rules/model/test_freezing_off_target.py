@@ -3,15 +3,14 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.freezing_off_target import FreezingOffTarget
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(peft=None, **freezing):
     model = {"peft": peft or {}, "freezing": freezing}
     run = RunBuilder().facts(model=model).step().run
-    return Engine([FreezingOffTarget()]).check(run).findings
+    return found_by(FreezingOffTarget(), run)
 
 
 def mark(*, value=False, own=False, place="encoder"):

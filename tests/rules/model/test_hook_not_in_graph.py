@@ -1,14 +1,13 @@
 """MOD005: hooks that compiled graphs run without."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.hook_not_in_graph import HookNotInGraph
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def run(ignored):
     facts = {"modules": [""], "graphs": 1, "ignored_hooks": ignored}
     builder = RunBuilder().facts(model={"class": "Toy", "compilation": facts}).step()
-    return Engine([HookNotInGraph()]).check(builder.run).findings
+    return found_by(HookNotInGraph(), builder.run)
 
 
 def test_is_quiet_where_every_hook_is_in_the_graph():

@@ -4,9 +4,8 @@ import numpy as np
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.mode_fixed_by_tracing import ModeFixedByTracing
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def report(*steps):
@@ -19,7 +18,7 @@ def report(*steps):
         for column, count in columns.items():
             values = {column: np.array([count], np.float32)}
             builder.run.append(Block("traced", step, np.array([7], np.int32), values))
-    return Engine([ModeFixedByTracing()]).check(builder.run).findings
+    return found_by(ModeFixedByTracing(), builder.run)
 
 
 def test_traced_modules_that_follow_their_mode_are_left_alone():

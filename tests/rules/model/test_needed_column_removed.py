@@ -1,9 +1,8 @@
 """MOD013."""
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.needed_column_removed import NeededColumnRemoved
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 READ = {"column": "importance", "where": "Weighing.compute_loss"}
 TRAINER = {"trainer_class": "Weighing"}
@@ -14,7 +13,7 @@ def check(*histories):
     builder = RunBuilder()
     for training in histories:
         builder.facts(model={"class": "Toy"}, training=training)
-    return Engine([NeededColumnRemoved()]).check(builder.run).findings
+    return found_by(NeededColumnRemoved(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():

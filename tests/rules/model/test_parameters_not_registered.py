@@ -5,9 +5,8 @@ import numpy as np
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.parameters_not_registered import ParametersNotRegistered
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(*held, container="list"):
@@ -23,7 +22,7 @@ def check(*held, container="list"):
     values = {"held": np.array(held, np.float32)}
     if held:
         builder.run.append(Block("unregistered", 0, ids, values))
-    return Engine([ParametersNotRegistered()]).check(builder.run).findings
+    return found_by(ParametersNotRegistered(), builder.run)
 
 
 def test_parameters_without_an_optimizer_are_found():

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantisation_error_concentrated import (
     QuantisationErrorConcentrated,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def check(*errors):
@@ -14,7 +13,7 @@ def check(*errors):
     for index in range(len(errors)):
         builder.pair(f"layers.{index}", "default")
     builder.step(None, {"base_error": list(errors)}).step()
-    report = Engine([QuantisationErrorConcentrated()]).check(builder.run)
+    report = report_by(QuantisationErrorConcentrated(), builder.run)
     assert report.not_checked == ()
     return report.findings
 

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantised_head import QuantisedHead
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 HEAD = {
     "module": "m.score",
@@ -22,7 +21,7 @@ def check(trained=True, **head):
     builder = RunBuilder().facts(model={"quantised_heads": [HEAD | head]})
     if trained:
         builder.step()
-    return Engine([QuantisedHead()]).check(builder.run).findings
+    return found_by(QuantisedHead(), builder.run)
 
 
 def test_a_new_head_cannot_learn():

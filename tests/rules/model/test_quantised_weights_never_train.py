@@ -1,8 +1,7 @@
 """MOD002: blocks that are trained but for their quantised matrices."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantised_weights_never_train import QuantisedWeightsNeverTrain
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def run(*trained, **model):
@@ -11,7 +10,7 @@ def run(*trained, **model):
         builder.tensor(name, meta={"role": role})
     facts = {"class": "Toy", "quantized": ["m.layers.0.q"], "peft": {}} | model
     builder.facts(model=facts).step()
-    return Engine([QuantisedWeightsNeverTrain()]).check(builder.run).findings
+    return found_by(QuantisedWeightsNeverTrain(), builder.run)
 
 
 NORM = ("m.layers.0.norm.weight", "weight")
@@ -43,4 +42,4 @@ def test_a_model_that_is_only_used_is_left_alone():
     builder.tensor("m.layers.0.norm.weight", meta={"role": "weight"})
     builder.facts(model={"class": "Toy", "quantized": ["m.layers.0.q"], "peft": {}})
     rule = QuantisedWeightsNeverTrain()
-    assert Engine([rule]).check(builder.run).findings == ()
+    assert found_by(rule, builder.run) == ()

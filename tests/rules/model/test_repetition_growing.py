@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.repetition_growing import RepetitionGrowing
 from tests.rules.model.test_answers_never_end import asked
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(*repetitions, ended=(), plain=0.0, trained=None):
@@ -14,7 +13,7 @@ def check(*repetitions, ended=(), plain=0.0, trained=None):
         builder.step()
         end = {"ended": step in ended, "repetition": repetition, "plain": plain}
         asked(builder, step, 0.1, trained=trained, **end)
-    return Engine([RepetitionGrowing()]).check(builder.run).findings
+    return found_by(RepetitionGrowing(), builder.run)
 
 
 def test_answers_that_repeat_themselves_and_did_not():

@@ -3,16 +3,15 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.scales_of_other_weights import ScalesOfOtherWeights
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 FOUND = {"written": ["q", "v"], "blocks": 900, "slope": 0.02, "error": 0.03, "own": -1}
 
 
 def check(scales=None):
     facts = {"four_bit": {"layers": 2, "scales": scales or {}}}
-    return Engine([ScalesOfOtherWeights()]).check(RunBuilder().facts(model=facts).run)
+    return report_by(ScalesOfOtherWeights(), RunBuilder().facts(model=facts).run)
 
 
 def test_scales_that_do_not_follow_the_codes_are_of_other_weights():

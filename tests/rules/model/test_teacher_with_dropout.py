@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.teacher_with_dropout import TeacherWithDropout
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(on, kind="part", again=0, moved=(), looks=None):
@@ -30,7 +29,7 @@ def check(on, kind="part", again=0, moved=(), looks=None):
                 name: np.array([value], np.float32) for name, value in row.items()
             }
             builder.run.append(Block("teachers", step, np.array([7], np.int32), values))
-    return Engine([TeacherWithDropout()]).check(builder.run).findings
+    return found_by(TeacherWithDropout(), builder.run)
 
 
 @pytest.mark.parametrize(

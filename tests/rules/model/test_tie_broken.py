@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.tie_broken import TieBroken
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(copies="none", trainable=("lm_head.weight",)):
@@ -17,7 +16,7 @@ def check(copies="none", trainable=("lm_head.weight",)):
         "copies": copies,
     }
     run = RunBuilder().facts(model={"untied": [pair]}).step().run
-    return Engine([TieBroken()]).check(run).findings
+    return found_by(TieBroken(), run)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.updates_undone import UpdatesUndone
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 STEP = ("step", "optimizer 0", {})
 
@@ -22,8 +21,7 @@ def built(rows, ops=None):
     return builder
 
 
-def findings(builder):
-    return Engine([UpdatesUndone()]).check(builder.run).findings
+findings = checker(UpdatesUndone())
 
 
 def undone(count, **further):

@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.weights_packed_for_inference import WeightsPackedForInference
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 CLEAN = {"layers": 1, "packed": [], "mixed_up": [], "packable": []}
 
@@ -23,7 +22,7 @@ def run(four_bit, *used):
         )
     for _ in range(4):
         builder.step()
-    return Engine([WeightsPackedForInference()]).check(builder.run).findings
+    return found_by(WeightsPackedForInference(), builder.run)
 
 
 def test_is_quiet_where_nothing_is_packed():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.epsilon_vanishes import EpsilonVanishes
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimizer):
@@ -18,7 +17,7 @@ def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimize
     builder.facts(optimizers=(usual | optimizer | {"groups": groups},))
     for value in () if update is None else (1.0, update):
         builder.step({"update_l2": [value, 1.0], "grad_l2": [gradient, 1.0]})
-    return Engine([EpsilonVanishes()]).check(builder.run)
+    return report_by(EpsilonVanishes(), builder.run)
 
 
 @pytest.mark.parametrize("update", [None, 1.0])
@@ -71,5 +70,5 @@ def test_the_groups_of_several_optimizers_are_counted_through():
         "groups": [{"eps": 1e-8}],
     }
     builder.facts(optimizers=(first, second))
-    (finding,) = Engine([EpsilonVanishes()]).check(builder.run).findings
+    (finding,) = found_by(EpsilonVanishes(), builder.run)
     assert "RMSprop has eps 1e-08" in finding.message

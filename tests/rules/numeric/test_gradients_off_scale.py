@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.gradients_off_scale import GradientsOffScale
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 UNSCALE, BY_STEP = (
     ("unscale", "optimizer 0", {}),
@@ -29,7 +28,7 @@ def report(*ops, steps=3, scale=1024.0):
     builder = RunBuilder()
     for _ in range(steps):
         builder.step(ops=ops, loss_scale=scale)
-    return Engine([GradientsOffScale()]).check(builder.run)
+    return report_by(GradientsOffScale(), builder.run)
 
 
 WRONG = {

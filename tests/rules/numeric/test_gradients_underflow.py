@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.gradients_underflow import TABLE, GradientsUnderflow
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def report(zero=0.6, coarse=0.9, *, norm=1e-6, points=2, other=(8, 8), **fields):
@@ -23,7 +22,7 @@ def report(zero=0.6, coarse=0.9, *, norm=1e-6, points=2, other=(8, 8), **fields)
         columns = {"zero": [zero, 0.0], "coarse": [coarse, 0.0]}
         values = {name: np.array(v, np.float32) for name, v in columns.items()}
         builder.run.append(Block(TABLE, step, ids, values))
-    return Engine([GradientsUnderflow()]).check(builder.run)
+    return report_by(GradientsUnderflow(), builder.run)
 
 
 def test_finds_zeros_among_coarse_numbers():

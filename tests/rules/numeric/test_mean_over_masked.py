@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.mean_over_masked import MeanOverMasked
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 NAN = float("nan")
 
@@ -15,7 +14,7 @@ def check(*shares):
     for share in shares:
         detail = {"micro": 0} | ({} if share is None else {"counted": share})
         builder.step(ops=[("backward", "loss", detail)])
-    return Engine([MeanOverMasked()]).check(builder.run).findings
+    return found_by(MeanOverMasked(), builder.run)
 
 
 def test_the_share_that_counts_is_told_and_only_noted():

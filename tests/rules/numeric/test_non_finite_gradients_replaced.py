@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_gradients_replaced import (
     NonFiniteGradientsReplaced,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def report(norms, losses=None, skipped=False):
@@ -18,7 +17,7 @@ def report(norms, losses=None, skipped=False):
     for norm, loss in zip(norms, losses, strict=True):
         spoiled = {"grad_max": [1.0, norm]}
         builder.step(spoiled, grad_norm=norm, loss=loss, skipped=skipped)
-    return Engine([NonFiniteGradientsReplaced()]).check(builder.run)
+    return report_by(NonFiniteGradientsReplaced(), builder.run)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

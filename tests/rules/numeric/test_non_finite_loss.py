@@ -6,15 +6,11 @@ import pytest
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_loss import NonFiniteLoss
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 NAN, INF = math.nan, math.inf
-
-
-def check(builder):
-    return Engine([NonFiniteLoss()]).check(builder.run).findings
+check = checker(NonFiniteLoss())
 
 
 def losses(*values, **fields):

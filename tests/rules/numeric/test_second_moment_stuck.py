@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.second_moment_stuck import SecondMomentStuck
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 AT = (0, 4, 8, 16)
 
@@ -25,7 +24,7 @@ def report(
         if step in AT:
             columns["moment2_l2"] = moments[min(AT.index(step), len(moments) - 1)]
         builder.step(columns, **fields)
-    return Engine([SecondMomentStuck()]).check(builder.run)
+    return report_by(SecondMomentStuck(), builder.run)
 
 
 def test_finds_a_moment_that_stays_above_small_gradients():

@@ -5,9 +5,8 @@ import numpy as np
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.stale_weight_casts import TABLE, StaleWeightCasts
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def report(*marks):
@@ -20,7 +19,7 @@ def report(*marks):
             ids = np.arange(2, dtype=np.int32)
             column = {"stale": np.array(values, np.float32)}
             builder.run.append(Block(TABLE, step, ids, column))
-    return Engine([StaleWeightCasts()]).check(builder.run)
+    return report_by(StaleWeightCasts(), builder.run)
 
 
 def test_finds_the_first_stale_weight():

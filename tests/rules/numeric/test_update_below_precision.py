@@ -5,13 +5,10 @@ import math
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.update_below_precision import UpdateBelowPrecision
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([UpdateBelowPrecision()]).check(builder.run).findings
+check = checker(UpdateBelowPrecision())
 
 
 def stuck(*shares, rates=(1e-5,) * 48, every=16, sizes=((8, 8),), skipped=()):

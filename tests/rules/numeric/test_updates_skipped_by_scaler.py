@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
@@ -19,7 +18,7 @@ def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
         value = loss if skip else 2.0
         builder.step(columns, skipped=bool(skip), loss_scale=scale, loss=value)
         scale *= 0.5 if skip else 1.0
-    return Engine([UpdatesSkippedByScaler()]).check(builder.run)
+    return report_by(UpdatesSkippedByScaler(), builder.run)
 
 
 @pytest.mark.parametrize("loss", [np.inf, np.nan])
@@ -81,7 +80,7 @@ def anew(scales, used, skips=None):
     for scale, count, skip in zip(scales, used, skips, strict=True):
         values = {"scaler": count}
         builder.step(skipped=bool(skip), loss_scale=scale, loss=2.0, values=values)
-    return Engine([UpdatesSkippedByScaler()]).check(builder.run).findings
+    return found_by(UpdatesSkippedByScaler(), builder.run)
 
 
 def test_finds_a_new_scaler_in_each_step():

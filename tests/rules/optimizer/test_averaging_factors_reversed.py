@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.averaging_factors_reversed import AveragingFactorsReversed
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(*betas, kind="AdamW", module="torch.optim.adamw"):
@@ -12,7 +11,7 @@ def check(*betas, kind="AdamW", module="torch.optim.adamw"):
     builder = RunBuilder()
     builder.facts(optimizers=({"class": kind, "module": module, "groups": [group]},))
     builder.step()
-    return Engine([AveragingFactorsReversed()]).check(builder.run).findings
+    return found_by(AveragingFactorsReversed(), builder.run)
 
 
 def test_finds_betas_in_the_wrong_order():

@@ -2,13 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.decay_outweighs_gradient import DecayOutweighsGradient
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([DecayOutweighsGradient()]).check(builder.run).findings
+check = checker(DecayOutweighsGradient())
 
 
 def run(

@@ -4,13 +4,10 @@ import math
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.eps_outweighs_moments import EpsOutweighsMoments
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([EpsOutweighsMoments()]).check(builder.run).findings
+check = checker(EpsOutweighsMoments())
 
 
 def run(*, eps=0.1, share=1.0, move=1e-3, first=0, steps=(0, 1, 2, 3), lr=1e-3):

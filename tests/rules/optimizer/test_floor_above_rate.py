@@ -3,17 +3,13 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.floor_above_rate import FloorAboveRate
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 COSINE = {"class": "CosineAnnealingLR", "optimizer_index": 0}
 HIGH = {"eta_min": 1e-2, "base_lrs": [1e-4], "T_max": 20}
 PLATEAU = {"class": "ReduceLROnPlateau", "optimizer_index": 0}
-
-
-def check(builder):
-    return Engine([FloorAboveRate()]).check(builder.run).findings
+check = checker(FloorAboveRate())
 
 
 def told(*schedulers, **training):

@@ -5,9 +5,8 @@ import torch
 
 from ftlab.probes.optimizer.optimizer_facts import optimizer_facts
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_setting_not_read import GroupSettingNotRead
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 class Reader(torch.optim.AdamW):
@@ -23,7 +22,7 @@ def check(rates=(1e-6, 1e-6), steps=3, kind=torch.optim.AdamW, scheduled=False, 
     builder = RunBuilder().facts(optimizers=optimizer_facts(model, [optimizer]))
     for _ in range(steps):
         builder.step(lr=rates)
-    return Engine([GroupSettingNotRead()]).check(builder.run).findings
+    return found_by(GroupSettingNotRead(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():

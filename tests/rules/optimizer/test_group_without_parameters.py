@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_without_parameters import GroupWithoutParameters
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 REST = {"lr": 1e-3, "count": 20, "names": ["layers.0.weight"]}
 HEAD = {"lr": 1e-2, "count": 0, "names": []}
@@ -14,7 +13,7 @@ HEAD = {"lr": 1e-2, "count": 0, "names": []}
 def check(*groups, wrapper="OptimizedModule"):
     optimizers = ({"class": "AdamW", "groups": list(groups)},)
     builder = RunBuilder().facts(optimizers=optimizers, model={"wrapped_in": wrapper})
-    return Engine([GroupWithoutParameters()]).check(builder.run).findings
+    return found_by(GroupWithoutParameters(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
@@ -71,7 +70,7 @@ def test_a_group_without_decay_that_misses_the_norms_is_noted(
     empty = REST | {"weight_decay": of_empty, "count": 0, "names": []}
     builder = RunBuilder().facts(optimizers=({"groups": [rest, empty]},))
     builder.tensor("norm.weight", shape=shape)
-    findings = Engine([GroupWithoutParameters()]).check(builder.run).findings
+    findings = found_by(GroupWithoutParameters(), builder.run)
     assert len(findings) == found
     for finding in findings:
         assert finding.severity is Severity.INFO

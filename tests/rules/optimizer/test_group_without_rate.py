@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_without_rate import GroupWithoutRate
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, report_by
 
 
 def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
@@ -21,7 +20,7 @@ def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
     builder.facts(optimizers=({"class": "AdamW", "groups": groups},))
     for _ in range(steps):
         builder.step({"weight_l2": [1.0, b_norm]}, lr=rates)
-    return Engine([GroupWithoutRate()]).check(builder.run)
+    return report_by(GroupWithoutRate(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
@@ -77,7 +76,7 @@ def at_zero(rate=0.0, made=0, updates=8, initial=1e-3):
     for step in range(updates):
         lr = rate if step == updates - 1 else 0.0
         builder.step(ops=("backward", *((moves,) if step < made else ())), lr=(lr,))
-    return Engine([GroupWithoutRate()]).check(builder.run).findings
+    return found_by(GroupWithoutRate(), builder.run)
 
 
 def test_a_schedule_that_is_never_stepped_keeps_everything_at_zero():

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.groups_at_one_rate import GroupsAtOneRate
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def check(*rates, made=(1.0, 100.0), schedulers=(), ops=()):
@@ -15,7 +14,7 @@ def check(*rates, made=(1.0, 100.0), schedulers=(), ops=()):
     )
     for each in rates:
         builder.step(lr=each, ops=ops)
-    return Engine([GroupsAtOneRate()]).check(builder.run).findings
+    return found_by(GroupsAtOneRate(), builder.run)
 
 
 FLAT = ((100.0, 100.0), (90.0, 90.0), (80.0, 80.0))

@@ -8,9 +8,8 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.loss_maximized import LossMaximized
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 GUESSING = math.log(128)
 
@@ -25,7 +24,7 @@ def check(losses, maximize=True, names=("m.w",), classes=128):
         values = {"token_loss": np.array([loss], np.float32)}
         builder.run.append(Block("losses", number, np.zeros(1, np.int32), values))
         builder.step()
-    return Engine([LossMaximized()]).check(builder.run).findings
+    return found_by(LossMaximized(), builder.run)
 
 
 def test_a_loss_that_climbs_past_guessing():

@@ -5,13 +5,10 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.masked_rows_moved import MaskedRowsMoved
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([MaskedRowsMoved()]).check(builder.run).findings
+check = checker(MaskedRowsMoved())
 
 
 def run(*looks, decay=0.01, grad=1.0):

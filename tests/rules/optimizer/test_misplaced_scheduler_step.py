@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
-from tests.runs import RunBuilder, loop_ops
+from tests.runs import RunBuilder, checker, loop_ops, report_by
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 EVALUATE = ("forward", "model", {"mode": "eval", "grad_enabled": False})
@@ -23,8 +22,7 @@ def plan(number=0, **detail):
     return ("scheduler_step", f"scheduler {number}", rates)
 
 
-def check(builder):
-    return Engine([MisplacedSchedulerStep()]).check(builder.run).findings
+check = checker(MisplacedSchedulerStep())
 
 
 def loop(*ops, count=6, before=(), **facts):
@@ -207,7 +205,7 @@ def test_the_first_cycle_of_a_window_is_not_whole():
 
 def test_without_a_scheduler_there_is_nothing_to_check():
     def unchecked(builder):
-        return Engine([MisplacedSchedulerStep()]).check(builder.run).not_checked
+        return report_by(MisplacedSchedulerStep(), builder.run).not_checked
 
     assert unchecked(loop(FORWARD, back(), STEP)) == ()
     waiting = loop(FORWARD, back(), STEP, schedulers=({"optimizer_index": 0},))

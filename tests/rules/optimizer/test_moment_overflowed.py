@@ -2,15 +2,11 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.moment_overflowed import MomentOverflowed
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 INFINITE, UNKNOWN = float("inf"), float("nan")
-
-
-def check(builder):
-    return Engine([MomentOverflowed()]).check(builder.run).findings
+check = checker(MomentOverflowed())
 
 
 def run(seconds, firsts=(1.0,) * 9, grads=(1e4,) * 9):

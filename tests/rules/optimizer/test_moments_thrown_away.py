@@ -2,13 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.moments_thrown_away import MomentsThrownAway
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([MomentsThrownAway()]).check(builder.run).findings
+check = checker(MomentsThrownAway())
 
 
 def run(*counts, cleared=0, ops=(), written=()):

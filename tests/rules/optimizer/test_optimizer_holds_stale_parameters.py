@@ -3,15 +3,12 @@
 import dataclasses
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
     OptimizerHoldsStaleParameters,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, report_by
 
-
-def check(builder):
-    return Engine([OptimizerHoldsStaleParameters()]).check(builder.run).findings
+check = checker(OptimizerHoldsStaleParameters())
 
 
 def old(shape=(128, 64), dtype="float32", hint=""):
@@ -71,7 +68,7 @@ def test_copies_of_parameters_that_are_not_known_yet_are_not_judged():
         model={"dtype": "bfloat16"},
         optimizers=({"foreign": [old((4, 4))], "missing": ["w"]},),
     )
-    report = Engine([OptimizerHoldsStaleParameters()]).check(builder.run)
+    report = report_by(OptimizerHoldsStaleParameters(), builder.run)
     assert report.findings == ()
     assert "before the first step" in report.not_checked[0].reason
 

@@ -1,8 +1,7 @@
 """OPT006."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerState
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def report(*, later, steps=1):
@@ -14,7 +13,7 @@ def report(*, later, steps=1):
         builder.facts(step=2, optimizers=({"misfits": ["m.w"]},))
     for _ in range(steps if later else 0):
         builder.step()
-    return Engine([OutgrownOptimizerState()]).check(builder.run)
+    return report_by(OutgrownOptimizerState(), builder.run)
 
 
 def test_names_what_got_another_shape_in_the_run():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameter_held_twice import ParameterHeldTwice
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 BACK = ("backward", "loss", {})
 FIRST, SECOND = ("step", "optimizer 0", {}), ("step", "optimizer 1", {})
@@ -16,7 +15,7 @@ def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
     builder = RunBuilder().facts(model={"class": "Toy"}, optimizers=optimizers)
     for _ in range(steps):
         builder.step(ops=ops)
-    return Engine([ParameterHeldTwice()]).check(builder.run)
+    return report_by(ParameterHeldTwice(), builder.run)
 
 
 def test_finds_what_one_optimizer_holds_twice():

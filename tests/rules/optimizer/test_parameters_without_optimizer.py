@@ -3,15 +3,12 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameters_without_optimizer import (
     ParametersWithoutOptimizer,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, reporter
 
-
-def report(builder):
-    return Engine([ParametersWithoutOptimizer()]).check(builder.run)
+report = reporter(ParametersWithoutOptimizer())
 
 
 def missing(*names, steps=3, updates=None, waiting=()):

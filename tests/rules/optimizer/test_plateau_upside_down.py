@@ -4,13 +4,10 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.plateau_upside_down import PlateauUpsideDown
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([PlateauUpsideDown()]).check(builder.run).findings
+check = checker(PlateauUpsideDown())
 
 
 def plateau(mode, metric=""):

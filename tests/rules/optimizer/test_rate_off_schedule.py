@@ -3,16 +3,12 @@
 import pytest
 
 from ftlab.records.finding import Place
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_off_schedule import RateOffSchedule
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 STAIRS = {"step_size": 4, "gamma": 0.1, "base_lrs": [1e-2]}
 FUNCTION = {"schedule": "<lambda>", "base_lrs": [1e-3]}
-
-
-def check(builder):
-    return Engine([RateOffSchedule()]).check(builder.run).findings
+check = checker(RateOffSchedule())
 
 
 def run(*rates, asked=STAIRS, kind="StepLR", begin=8, schedulers=1, changed=()):

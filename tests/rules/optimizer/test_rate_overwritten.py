@@ -3,13 +3,10 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_overwritten import RateOverwritten
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([RateOverwritten()]).check(builder.run).findings
+check = checker(RateOverwritten())
 
 
 def run(*steps, kinds=("LambdaLR",), **model):

@@ -3,15 +3,11 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_too_high import RateTooHigh
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 RISING = (4.0, 6.0, 30.0, 90.0, 80.0)
-
-
-def check(builder):
-    return Engine([RateTooHigh()]).check(builder.run).findings
+check = checker(RateTooHigh())
 
 
 def run(losses=RISING, weights=(2.0, 0.0), updates=(20.0, 9.0), measured=(0, 1, 2)):

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_too_low import RateTooLow
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -13,10 +12,7 @@ LINEAR = {
     "num_training_steps": 40,
     "base_lrs": [1e-7],
 }
-
-
-def check(builder):
-    return Engine([RateTooLow()]).check(builder.run).findings
+check = checker(RateTooLow())
 
 
 def run(growth=2e-6, steps=18, rate=1e-7, begin=0.0, schedulers=(), **training):

@@ -3,13 +3,10 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rates_reversed import RatesReversed
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
-
-def check(builder):
-    return Engine([RatesReversed()]).check(builder.run).findings
+check = checker(RatesReversed())
 
 
 def blocks(*rates, schedule=1.0, list_="layers"):

@@ -5,9 +5,8 @@ import itertools
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.schedule_length_off import ScheduleLengthOff
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -25,10 +24,7 @@ RESTARTS = {"T_0": 1, "T_mult": 1, "eta_min": 0.0, "base_lrs": [1e-3]}
 SHARES = {"milestones": [0.5, 0.75], "gamma": 0.1, "base_lrs": [1e-3]}
 WARM, STEPPED = "CosineAnnealingWarmRestarts", "MultiStepLR"
 UPDATE = ("step", "optimizer 0", {})
-
-
-def check(builder):
-    return Engine([ScheduleLengthOff()]).check(builder.run).findings
+check = checker(ScheduleLengthOff())
 
 
 def planned(asked=LINEAR, kind="LambdaLR", **training):

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.scheduler_of_another_optimizer import (
     SchedulerOfAnotherOptimizer,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 OPTIMIZERS = ({"groups": [{}]}, {"groups": [{}]})
 
@@ -27,7 +26,7 @@ def report(owner, used=same, schedulers=None, steps=8, target=0):
                 ("scheduler_step", "scheduler 0", rates),
             ]
         )
-    return Engine([SchedulerOfAnotherOptimizer()]).check(builder.run)
+    return report_by(SchedulerOfAnotherOptimizer(), builder.run)
 
 
 @pytest.mark.parametrize("owner", [1, None])
@@ -56,6 +55,6 @@ def test_three_moves_are_not_enough():
 
 def test_a_run_without_a_scheduler_is_left_out():
     run = RunBuilder().step(ops=["step"]).run
-    found = Engine([SchedulerOfAnotherOptimizer()]).check(run)
+    found = report_by(SchedulerOfAnotherOptimizer(), run)
     assert not found.findings
     assert not found.not_checked

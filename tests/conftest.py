@@ -24,6 +24,8 @@ from tests.leaks import (
     wrapped_instances,
 )
 
+pytest.register_assert_rewrite("tests.runs")
+
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():

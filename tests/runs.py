@@ -1,6 +1,6 @@
 """Synthetic runs for rules: records appended by hand, so that edges are exact."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,3 +180,17 @@ def reporter(rule: Rule) -> Callable[[RunBuilder], Report]:
 def checker(rule: Rule) -> Callable[[RunBuilder], tuple[Finding, ...]]:
     """Return a function from a builder to what ``rule`` finds in its run."""
     return lambda builder: found_by(rule, builder.run)
+
+
+def only(
+    findings: Iterable[Finding], severity: str = "", place: str = "", reason: str = ""
+) -> Finding:
+    """Return the one finding there is; what is given of it must hold."""
+    (finding,) = findings
+    if severity:
+        assert finding.severity.label == severity
+    if place:
+        assert str(finding.place) == place
+    if reason:
+        assert finding.evidence["reason"] == reason
+    return finding

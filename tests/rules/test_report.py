@@ -5,6 +5,7 @@ import dataclasses
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.report import FindingSet, report_of
 from ftlab.rules.rule import ANY, MAX_PLACES
+from tests.runs import only
 
 
 def seen(
@@ -63,8 +64,7 @@ def test_other_places_codes_and_ranks_are_other_findings():
 
 def test_the_worst_severity_stays_with_its_words():
     worse = seen(severity=Severity.ERROR, reason="worse")
-    (finding,) = merged(worse, seen(steps=(1, 1), severity=Severity.INFO))
-    assert finding.severity is Severity.ERROR
+    finding = only(merged(worse, seen(steps=(1, 1), severity=Severity.INFO)), "error")
     assert (finding.message, finding.evidence["reason"]) == ("step 0", "worse")
     assert finding.last_step == 1
 
@@ -86,8 +86,7 @@ def test_of_two_reasons_at_one_first_place_the_worse_is_told():
     note = seen("ab", severity=Severity.INFO, reason="note")
     error = seen("ab", severity=Severity.ERROR, reason="error")
     for sightings in ((note, error), (error, note)):
-        (finding,) = together(*sightings).sorted()
-        assert finding.evidence["reason"] == "error"
+        only(together(*sightings).sorted(), reason="error")
 
 
 def test_a_reason_that_becomes_another_is_the_same_finding():

@@ -10,6 +10,7 @@ from ftlab.rules.engine import Engine
 from ftlab.runlog.codec import event_from_json, to_json
 from ftlab.runlog.run import Run
 from ftlab.session.data_findings import dataset_event, findings_of
+from tests.runs import only
 
 KNOWN = ScannedRows("rows", 50, {"text": 50}, (FoundRows("duplicate-row", 9),))
 
@@ -32,8 +33,7 @@ def test_a_report_has_findings_with_a_page_each():
     rows = [
         {"prompt": f"{n}?", "completion": "" if n == 3 else "It."} for n in range(9)
     ]
-    (finding,) = ftlab.data(rows).findings
-    assert str(finding.place) == "data row 3 completion"
+    finding = only(ftlab.data(rows).findings, place="data row 3 completion")
     assert ftlab.explain(finding.code).name == finding.name
 
 

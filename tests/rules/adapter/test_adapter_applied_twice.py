@@ -1,9 +1,9 @@
 """ADP023."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(slopes, sigma=0.01):
@@ -18,8 +18,7 @@ def report(slopes, sigma=0.01):
 
 
 def test_names_the_base_weights():
-    (finding,) = report([1.0, 1.02, 0.99]).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report([1.0, 1.02, 0.99]).findings, "error")
     assert finding.place == Place("param", "layers.0.q.base_layer.weight")
     assert finding.places[-1] == Place("call", "merge_and_unload")
     assert (
@@ -52,11 +51,8 @@ def by_hand(factor, live=1.0, **columns):
 
 
 def test_an_adapter_that_is_on_what_was_given_it_is_named():
-    (finding,) = by_hand(1.0)
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("param", "q.base_layer.weight")
+    finding = only(by_hand(1.0), "error", "param q.base_layer.weight", reason="by-hand")
     assert "2 base weights were changed by 1 times" in finding.message
-    assert finding.evidence["reason"] == "by-hand"
     assert by_hand(2.0)[0].evidence["factor"] == 2.0
 
 

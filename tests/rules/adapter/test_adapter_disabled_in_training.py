@@ -5,10 +5,9 @@ import torch
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, llama, lora
 from ftlab.faults.fault import Case
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_disabled_in_training import AdapterDisabledInTraining
 from ftlab.session.score import record
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 SWITCH = 2
 
@@ -49,8 +48,7 @@ def test_says_nothing_of_a_model_without_adapters():
 def test_disable_adapter_layers_is_named_with_every_layer():
     model = with_head()
     case = at_step(model, lambda _: model.base_model.disable_adapter_layers())
-    (finding,) = report(record(case, 5)).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(record(case, 5)).findings, "error")
     assert (finding.first_step, finding.last_step) == (SWITCH, 4)
     places = [str(place) for place in finding.places]
     names = [n for n, m in model.named_modules() if hasattr(m, "lora_A")]
@@ -85,8 +83,7 @@ def test_some_of_the_layers_are_a_warning():
     model = with_head()
     layer = model.get_base_model().model.layers[0].self_attn.q_proj
     case = at_step(model, lambda _: layer.enable_adapters(False))
-    (finding,) = report(record(case, 5)).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(record(case, 5)).findings, "warning")
     assert "1 of 4 adapter layers" in finding.message
 
 

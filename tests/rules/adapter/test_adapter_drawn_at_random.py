@@ -9,7 +9,7 @@ import torch
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_drawn_at_random import AdapterDrawnAtRandom
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 RANK = 8
 SHAPES = ((64, RANK), (128, RANK))
@@ -54,8 +54,7 @@ def test_a_drawn_b_is_found_by_its_law():
 
 
 def test_the_configuration_stands_in_front_where_it_asked_for_it():
-    (finding,) = check(drawn(uniform), config=False)
-    assert str(finding.place) == "config init_lora_weights"
+    only(check(drawn(uniform), config=False), place="config init_lora_weights")
 
 
 def test_a_fresh_adapter_is_quiet():
@@ -104,14 +103,12 @@ def noise(size, seed):
 
 
 def test_vectors_that_are_drawn_around_0():
-    (finding,) = vectors(noise(64, 0), noise(128, 1))
-    assert finding.evidence["reason"] == "normal"
+    finding = only(vectors(noise(64, 0), noise(128, 1)), reason="normal")
     assert str(finding.place) == "config init_ia3_weights"
 
 
 def test_vectors_that_are_0():
-    (finding,) = vectors(torch.zeros(64), torch.zeros(128))
-    assert finding.evidence["reason"] == "zeros"
+    finding = only(vectors(torch.zeros(64), torch.zeros(128)), reason="zeros")
     assert finding.place.name == "layers.50.ia3_l.default"
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_folder_below import AdapterInFolderBelow
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 SAVE = {
     "kind": "adapter",
@@ -24,9 +24,7 @@ def check(save, asked=True):
 
 
 def test_a_checkpoint_holds_its_adapter_one_folder_below():
-    (finding,) = check(SAVE)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "load_best_model_at_end")
+    finding = only(check(SAVE), "warning", "config load_best_model_at_end")
     assert "checkpoint-4/mine" in finding.message
 
 
@@ -69,9 +67,7 @@ def loading(*ops):
 
 
 def test_the_adapter_above_the_trained_one_is_loaded():
-    (finding,) = loading(read(), read())
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("file", "adapter keys")
+    finding = only(loading(read(), read()), "warning", "file adapter keys")
     assert "is in out/mine" in finding.message
 
 

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 B = "model.q.lora_B.default.weight"
 
@@ -35,8 +35,7 @@ def state(zero=2, trainable=True, saved_from="", base_class="Llama"):
     "reason", ["compiled", "parallel", "other-class", "other-model"]
 )
 def test_says_why_keys_are_not_read(reason):
-    (finding,) = check(file(unread=["x", "y"], reason=reason, absent=[B]))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(file(unread=["x", "y"], reason=reason, absent=[B])), "error")
     assert finding.evidence["reason"] == reason
     assert finding.places == (Place("file", "adapter keys"), Place("param", B))
     assert "2 of 8 keys of the file are not read" in finding.message
@@ -77,8 +76,7 @@ def test_a_fresh_adapter_that_is_trained_is_fine():
 
 
 def test_a_model_of_which_nothing_is_trained_has_loaded_nothing():
-    (finding,) = check(state(trainable=False), trainable=0)
-    assert finding.evidence["reason"] == "zero"
+    finding = only(check(state(trainable=False), trainable=0), reason="zero")
     assert finding.place == Place("param", B)
     assert Place("config", "inference_mode") in finding.places
     assert check(state(zero=1, trainable=False), trainable=0) == ()
@@ -96,8 +94,7 @@ def test_the_class_that_it_was_saved_from_is_not_the_one_it_is_on():
 
 
 def test_a_run_that_goes_on_does_not_begin_at_zero():
-    (finding,) = check(state(), step=100)
-    assert finding.evidence["reason"] == "resumed-at-zero"
+    finding = only(check(state(), step=100), reason="resumed-at-zero")
     assert finding.first_step == 100
     assert check(state(zero=1), step=100) == ()
 
@@ -117,8 +114,7 @@ def loading(*ops):
 
 
 def test_a_load_that_nobody_read():
-    (finding,) = loading(LOST)
-    assert finding.evidence["reason"] == "prefix"
+    finding = only(loading(LOST), reason="prefix")
     assert (finding.first_step, finding.place) == (1, Place("file", "adapter keys"))
     assert "load_state_dict ignored 8 of 8 keys" in finding.message
 
@@ -141,18 +137,16 @@ def fit(**counts):
 
 
 def test_moments_have_moved_what_is_zero():
-    (finding,) = check(fit(moved=2, empty=2))
+    finding = only(check(fit(moved=2, empty=2)), place="file adapter keys")
     assert finding.evidence["reason"] == "moments-without-weights"
-    assert finding.place == Place("file", "adapter keys")
     assert check(fit(moved=2, empty=1)) == ()
     assert check(fit(moved=0, empty=0)) == ()
 
 
 def test_moments_have_moved_norms_that_are_as_made():
     unmoved = {"unmoved": ["norm.weight", "ln.bias"], "unmoved_count": 2}
-    (finding,) = check(fit(norms=2, **unmoved))
+    finding = only(check(fit(norms=2, **unmoved)), place="call load_state_dict")
     assert finding.evidence["reason"] == "moments-of-other-weights"
-    assert finding.place == Place("call", "load_state_dict")
     assert Place("param", "norm.weight") in finding.places
     assert check(fit(norms=3, **unmoved)) == ()
     assert check(fit(norms=1, unmoved=["norm.weight"], unmoved_count=1)) == ()
@@ -178,9 +172,8 @@ def beside(adapters, steps=0, ops=(), optimizers=(), **model):
 
 
 def test_a_trained_adapter_came_later_and_a_fresh_one_is_used():
-    (finding,) = beside({"default": FRESH, "mine": TRAINED})
+    finding = only(beside({"default": FRESH, "mine": TRAINED}), "warning")
     assert finding.evidence["reason"] == "inactive"
-    assert finding.severity is Severity.WARNING
     assert finding.place == Place("call", "set_adapter")
 
 
@@ -188,8 +181,7 @@ def test_in_training_it_is_noted_after_a_step_unless_the_other_is_used_too():
     case = {"optimizers": ({"class": "AdamW"},)}
     adapters = {"default": FRESH, "teacher": TRAINED}
     assert beside(adapters, **case) == ()
-    (finding,) = beside(adapters, steps=1, **case)
-    assert finding.severity is Severity.INFO
+    only(beside(adapters, steps=1, **case), "info")
     used = [("set_adapter", "adapters", {"adapters": "teacher"})]
     assert beside(adapters, steps=1, ops=used, **case) == ()
 
@@ -223,10 +215,8 @@ def filled(adapters=FILLED, ops=(), steps=0, **file):
 
 
 def test_the_folder_was_loaded_into_an_adapter_that_is_not_active():
-    (finding,) = filled()
+    finding = only(filled(), "warning", "call set_peft_model_state_dict")
     assert finding.evidence["reason"] == "other-slot"
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("call", "set_peft_model_state_dict")
     assert Place("param", "model.q.lora_B.style.weight") in finding.places
 
 
@@ -257,8 +247,7 @@ def test_weights_of_the_base_stand_in_its_folder_under_other_names():
     base = {"folder": "a", "keys": 8, "lost": 1, "example": key, "names": ["q.weight"]}
     facts = {"peft": {}, "start": {"base_file": base}}
     run = RunBuilder().facts(model=facts).run
-    (finding,) = found_by(AdapterNotLoaded(), run)
-    assert finding.evidence["reason"] == "base-names"
+    finding = only(found_by(AdapterNotLoaded(), run), reason="base-names")
     assert finding.places == (
         Place("call", "from_pretrained"),
         Place("param", "q.weight"),
@@ -272,8 +261,7 @@ def test_a_file_beside_a_newer_one_was_read():
     (finding,) = check(file(problems=OUTDATED, adapter="default"))
     assert finding.evidence["reason"] == "outdated-file"
     assert "adapter_model.bin next to it is newer" in finding.message
-    (other,) = check(file(problems=OUTDATED, different=[B]))
-    assert other.evidence["reason"] == "values"
+    only(check(file(problems=OUTDATED, different=[B])), reason="values")
 
 
 def test_an_older_file_that_is_read_in_the_run_is_told_at_its_step():

@@ -10,7 +10,7 @@ from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 from tests.wired import findings, places
 
 
@@ -48,8 +48,7 @@ def test_a_wrapper_in_a_wrapper():
 def test_layers_left_over_from_a_first_call():
     base = llama()
     lora(base, target_modules=["q_proj"])
-    (finding,) = check(lora(base, target_modules=["v_proj"]))
-    assert finding.evidence["reason"] == "left-over"
+    finding = only(check(lora(base, target_modules=["v_proj"])), reason="left-over")
     assert "2 of 4 layers" in finding.message
     modules = [name for name in places(finding) if name.startswith("module")]
     assert len(modules) == 2
@@ -107,7 +106,6 @@ def shared(*steps):
 
 def test_two_models_on_one_base():
     assert shared(2) == ()
-    (finding,) = shared(1, 3)
-    assert finding.evidence["reason"] == "one-base"
+    finding = only(shared(1, 3), reason="one-base")
     assert places(finding)[0] == "param layers.0.q_proj.lora_A.default.weight"
     assert (finding.first_step, finding.last_step) == (1, 3)

@@ -10,7 +10,7 @@ from ftlab.faults.fault import Case
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_tied_weight import AdapterOnTiedWeight
 from ftlab.session.score import record
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 WORDS = "base_model.model.model.embed_tokens"
 HEAD = "base_model.model.lm_head"
@@ -23,8 +23,7 @@ def check(*names):
 
 
 def test_an_adapter_on_one_side_is_noted():
-    (finding,) = check(f"{WORDS}.weight", f"{HEAD}.base_layer.weight")
-    assert finding.severity is Severity.INFO
+    finding = only(check(f"{WORDS}.weight", f"{HEAD}.base_layer.weight"), "info")
     assert finding.place == Place("param", f"{WORDS}.weight")
     assert Place("config", "target_modules") in finding.places
     assert "lm_head" in finding.fix
@@ -36,8 +35,7 @@ def test_the_same_on_both_sides_is_fine(end):
 
 
 def test_a_copy_of_one_side_is_noted():
-    (finding,) = check(f"{WORDS}.original_module.weight", f"{HEAD}.weight")
-    assert finding.severity is Severity.INFO
+    finding = only(check(f"{WORDS}.original_module.weight", f"{HEAD}.weight"), "info")
     assert finding.evidence["reason"] == "copy"
 
 
@@ -65,8 +63,7 @@ def test_a_shared_module_with_one_adapter_is_a_warning_of_its_own():
     tied = [f"{WORDS}.base_layer.weight", f"{HEAD}.weight"]
     model = {"peft": {"default": {}}, "tied": [tied], "half_wrapped": {WORDS: [HEAD]}}
     run = RunBuilder().facts(model=model).run
-    (finding,) = found_by(AdapterOnTiedWeight(), run)
-    assert finding.severity is Severity.WARNING
+    finding = only(found_by(AdapterOnTiedWeight(), run), "warning")
     assert finding.place == Place("module", HEAD)
     assert finding.evidence["reason"] == "half-wrapped"
 
@@ -90,9 +87,8 @@ def merging(method, targets, *, tied=True):
 @pytest.mark.parametrize("method", ["merge_adapter", "merge_and_unload"])
 @pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
 def test_the_other_module_is_named_first(method, target):
-    (finding,) = merging(method, ["q_proj", target])
+    finding = only(merging(method, ["q_proj", target]), "error")
     other = {"lm_head": "embed_tokens", "embed_tokens": "lm_head"}[target]
-    assert finding.severity is Severity.ERROR
     assert finding.place.name.endswith(f"{other}.weight")
     assert finding.evidence["change"] > 1
     assert f"call {method}" in map(str, finding.places)

@@ -8,7 +8,7 @@ from ftlab.rules.adapter.adapter_tokens_never_seen import (
     STEPS,
     AdapterTokensNeverSeen,
 )
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def check(*counts, caller=""):
@@ -30,10 +30,9 @@ def check(*counts, caller=""):
     ],
 )
 def test_rows_without_the_tokens(counts, reason, severity):
-    (finding,) = check(*counts)
+    finding = only(check(*counts), place="config alora_invocation_tokens")
     assert finding.evidence["reason"] == reason
     assert finding.severity is severity
-    assert str(finding.place) == "config alora_invocation_tokens"
 
 
 @pytest.mark.parametrize("counts", [[(ROWS - 1, 0)], [(4, 4), (4, 0)], [(8, 8)], []])
@@ -42,8 +41,7 @@ def test_few_rows_or_enough_with_the_tokens_are_quiet(counts):
 
 
 def test_a_class_that_does_not_look_for_the_tokens():
-    (finding,) = check((8, 8), caller="PeftModel")
-    assert finding.evidence["reason"] == "not-passed-on"
+    finding = only(check((8, 8), caller="PeftModel"), reason="not-passed-on")
     assert "CAUSAL_LM" in finding.fix
 
 
@@ -55,9 +53,7 @@ def seeing(seen):
 
 
 def test_tokens_that_never_come_up_are_noted():
-    (finding,) = seeing([0] * STEPS)
-    assert finding.severity is Severity.INFO
-    assert str(finding.place) == "config trainable_token_indices"
+    only(seeing([0] * STEPS), "info", "config trainable_token_indices")
 
 
 @pytest.mark.parametrize("seen", [[0] * (STEPS - 1), [0] * STEPS + [1], [3] * STEPS])

@@ -8,9 +8,8 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.combination_off_its_sum import CombinationOffItsSum
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 from tests.wired import findings, places
 
 
@@ -30,8 +29,7 @@ def check(weights, scaling, *, active=("both",), rslora=True, alpha=16, lost=())
 
 
 def test_a_sum_that_is_four_times_too_strong():
-    (finding,) = check({"a": 2.0, "b": 2.0}, 4.0)
-    assert finding.severity is Severity.ERROR
+    finding = only(check({"a": 2.0, "b": 2.0}, 4.0), "error")
     assert "4 times 0.5 x a + 0.5 x b" in finding.message
     assert places(finding) == [
         "call add_weighted_adapter",
@@ -79,8 +77,7 @@ def test_an_identity_combination_of_dora_lacks_its_magnitudes():
         if "magnitude" in name:
             parameter.data *= 1.2
     combine(model, [1.0, 0.0], "cat")
-    (finding,) = findings(CombinationOffItsSum(), model)
-    assert finding.evidence["reason"] == "magnitudes"
+    only(findings(CombinationOffItsSum(), model), reason="magnitudes")
 
 
 def test_a_head_that_was_left_behind_is_to_be_copied():
@@ -101,8 +98,7 @@ def after(*ops, peft=("a", "b")):
 
 def test_a_combination_that_was_passed_by_is_named():
     run = after(("unused", "adapters", LEFT))
-    (found,) = found_by(CombinationOffItsSum(), run)
-    assert found.severity is Severity.WARNING
+    found = only(found_by(CombinationOffItsSum(), run), "warning")
     assert found.message == (
         "step 0: adapter 'mix' was combined from others but never used: 2 forwards "
         "after it ran 'b'"

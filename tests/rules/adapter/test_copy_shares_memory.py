@@ -1,8 +1,8 @@
 """ADP050: copies that are none."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.copy_shares_memory import CopySharesMemory
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 TENSORS = ["q.lora_B.ref.weight", "q.lora_B.default.weight"]
 
@@ -23,9 +23,7 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_names_the_adapter_that_is_no_copy():
-    (finding,) = adapters()
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("param", "q.lora_B.ref.weight")
+    finding = only(adapters(), "warning", "param q.lora_B.ref.weight")
     assert "default and ref share memory in 1 of 2 layers" in finding.message
 
 
@@ -38,8 +36,6 @@ def test_both_sides_are_named_the_frozen_one_first():
         "frozen": {"count": 2, "names": ["slow.weight", "slow.bias"]},
         "trained": {"count": 2, "names": ["fast.weight", "fast.bias"]},
     }
-    (finding,) = check(shared_memory=shared)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("param", "slow.weight")
+    finding = only(check(shared_memory=shared), "warning", "param slow.weight")
     assert Place("param", "fast.bias") in finding.places
     assert finding.evidence["tensors"] == 2

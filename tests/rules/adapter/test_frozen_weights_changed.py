@@ -11,7 +11,7 @@ from ftlab.faults.fault import Case
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import DRIFT, FrozenWeightsChanged
 from ftlab.session.score import record
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 AT = 6
 
@@ -69,8 +69,7 @@ def test_an_adapter_that_is_merged_by_hand_and_begun_anew_is_fine(emptied):
 @pytest.mark.parametrize("write", [in_data, without_gradient, as_new_data])
 def test_a_base_weight_that_is_written_to_is_named_at_its_step(write):
     model = lora()
-    (finding,) = acting(model, lambda: write(one_base(model))).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(acting(model, lambda: write(one_base(model))).findings, "warning")
     assert finding.first_step == AT
     assert finding.evidence["reason"] == "written"
     (place,) = finding.places
@@ -80,8 +79,7 @@ def test_a_base_weight_that_is_written_to_is_named_at_its_step(write):
 def test_a_teacher_in_a_model_without_adapters_is_only_noted():
     model = base()
     teacher = model.model.layers[0].mlp.up_proj.weight.requires_grad_(False)
-    (finding,) = acting(model, lambda: in_data(teacher)).findings
-    assert finding.severity is Severity.INFO
+    only(acting(model, lambda: in_data(teacher)).findings, "info")
 
 
 def test_a_weight_that_is_unfrozen_and_frozen_again_is_compared_anew():

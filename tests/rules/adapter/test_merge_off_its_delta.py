@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, reporter
+from tests.runs import RunBuilder, only, reporter
 
 report = reporter(MergeOffItsDelta())
 
@@ -23,8 +23,7 @@ def test_is_quiet_on_a_right_merge():
 
 
 def test_names_the_weights_the_factor_and_the_cause():
-    (finding,) = report(merged({"q": 0.25, "v": 0.25})).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(merged({"q": 0.25, "v": 0.25})).findings, "warning")
     assert finding.place == Place("param", "q.base_layer.weight")
     assert (
         "2 base weights contain 0.25 times what the adapter 'default'"
@@ -44,15 +43,12 @@ def test_names_the_weights_the_factor_and_the_cause():
     ],
 )
 def test_tells_what_was_done(factor, columns, reason):
-    (finding,) = report(merged({"q": factor}, **columns)).findings
+    finding = only(report(merged({"q": factor}, **columns)).findings, "warning")
     assert finding.evidence["reason"] == reason
-    assert finding.severity is Severity.WARNING
 
 
 def test_another_strength_is_a_note():
-    (finding,) = report(merged({"q": 0.7, "v": 0.7})).findings
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "other"
+    only(report(merged({"q": 0.7, "v": 0.7})).findings, "info", reason="other")
 
 
 def test_an_adapter_that_is_on_what_holds_it_is_left_to_another_rule():

@@ -1,7 +1,7 @@
 """ADP004."""
 
 from ftlab.rules.adapter.merged_during_training import MergedDuringTraining
-from tests.runs import RunBuilder, reporter
+from tests.runs import RunBuilder, only, reporter
 
 report = reporter(MergedDuringTraining())
 
@@ -47,9 +47,7 @@ def test_layers_that_are_gone_are_a_finding_of_their_own():
     builder.step(ops=passing(on))
     builder.step(ops=[("unload", "adapters", {"call": "merge_and_unload"})])
     builder.step(ops=passing(gone))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "unloaded"
-    assert str(finding.place) == "call merge_and_unload"
+    only(report(builder).findings, place="call merge_and_unload", reason="unloaded")
 
 
 def test_a_model_that_nobody_trains_may_be_merged():
@@ -76,8 +74,7 @@ def states():
 def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
     builder, on, merged = states()
     builder.step(ops=stepping(on, on)).step(ops=stepping(on, merged))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "stepped"
+    finding = only(report(builder).findings, reason="stepped")
     assert (finding.first_step, finding.last_step) == (1, 1)
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
     assert "call optimizer.step" in map(str, finding.places)
@@ -86,8 +83,7 @@ def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
 def test_a_layer_that_was_merged_in_the_forward_too_does_not_change():
     builder, _, merged = states()
     builder.step(ops=stepping(merged, merged))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "merged"
+    only(report(builder).findings, reason="merged")
 
 
 def test_an_adapter_that_no_optimizer_holds_may_be_merged():

@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.adapter.metric_direction_reversed import MetricDirectionReversed
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 LOSSES = (2.0, 1.5, 1.0)
 ASKED = {
@@ -30,9 +29,7 @@ def check(args, relation=None):
 
 
 def test_the_greatest_perplexity_is_looked_for():
-    (finding,) = check({})
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "greater_is_better")
+    finding = only(check({}), "warning", "config greater_is_better")
     assert "smaller is better: as its name says" in finding.message
 
 

@@ -1,8 +1,7 @@
 """ADP051."""
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 from tests.wired import places
 
 
@@ -16,8 +15,7 @@ def check(*steps, r=8):
 
 
 def test_all_pairs_of_rank_one_at_every_step():
-    (finding,) = check([0, 0], [1, 1], [1, 1.0005], [1, 1])
-    assert finding.severity is Severity.WARNING
+    finding = only(check([0, 0], [1, 1], [1, 1.0005], [1, 1]), "warning")
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert places(finding)[-1] == "module model.layers.1.q"
     assert "though r is 8" in finding.message

@@ -11,7 +11,7 @@ from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
 from ftlab.session.watch import watch
-from tests.runs import RunBuilder, found_by, reporter
+from tests.runs import RunBuilder, found_by, only, reporter
 
 
 def check(model, before, tmp_path, optimizer=None, steps=6):
@@ -32,19 +32,15 @@ def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
         builder.facts(model={"class": "Toy", "peft": {}})
         return found_by(ReferenceOffStart(), builder.run)
 
-    (finding,) = built(1.0)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "copy"
+    finding = only(built(1.0), "warning", reason="copy")
     assert "copy.deepcopy" in finding.fix
-    (finding,) = built(math.log(2), slope=0.0)
-    assert finding.severity is Severity.ERROR
+    finding = only(built(math.log(2), slope=0.0), "error")
     assert "0.693147 at every step" in finding.message
 
 
 def test_the_same_object_needs_a_loss_of_no_margin(tmp_path):
     model = lora()
-    (finding,) = check(model, lambda ids: log_chance(model, ids), tmp_path)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(model, lambda ids: log_chance(model, ids), tmp_path), "error")
     assert finding.evidence["reason"] == "same-object"
     assert finding.evidence["loss"] == pytest.approx(math.log(2))
     assert "disable_adapter" in finding.fix
@@ -59,9 +55,7 @@ def test_the_bare_base_under_a_trained_adapter_is_a_note(tmp_path):
         with model.disable_adapter():
             return log_chance(model, ids)
 
-    (finding,) = check(model, off, tmp_path)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "base-under-adapter"
+    only(check(model, off, tmp_path), "info", reason="base-under-adapter")
 
 
 def test_a_run_that_goes_on_with_its_optimizer_keeps_its_reference(tmp_path):
@@ -101,8 +95,7 @@ def forward(state, *, graph):
 def test_training_alone_is_only_noted():
     builder = trained()
     builder.step(ops=[forward(builder.state(), graph=True)])
-    (finding,) = report(builder).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(builder).findings, "info")
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
     assert "config init_lora_weights" in map(str, finding.places)
 
@@ -115,8 +108,7 @@ def test_a_reference_without_the_adapter_is_a_warning(meta):
     on, off = builder.state(), builder.state(**meta)
     builder.step(ops=[forward(on, graph=True)])
     builder.step(ops=[forward(off, graph=False), forward(on, graph=True)])
-    (finding,) = report(builder).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(builder).findings, "warning")
     assert finding.first_step == 1
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.saved_unloadable import SavedUnloadable
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 WRAPPED = "model.layers.0._orig_mod"
 RENAMED = {"keys": 8, "renamed": 4, "example": f"{WRAPPED}.q.weight"}
@@ -28,8 +28,7 @@ def test_says_how_many_keys_and_which_modules():
 
 
 def test_a_whole_model_is_another_file():
-    (finding,) = check("PreTrainedModel", peft=())
-    assert finding.place == Place("file", "model.safetensors")
+    only(check("PreTrainedModel", peft=()), place="file model.safetensors")
 
 
 @pytest.mark.parametrize("renamed", [{}, {"keys": 8, "renamed": 0, "example": ""}])
@@ -50,8 +49,7 @@ def wrapped(hidden="inner", trainer="Trainer", **args):
 
 
 def test_names_the_inner_model():
-    (finding,) = wrapped()
-    assert finding.place == Place("module", "inner")
+    finding = only(wrapped(), place="module inner")
     assert "the model of the Trainer is a Wrapped" in finding.message
 
 
@@ -61,10 +59,8 @@ def test_takes_a_wrapper_and_a_trainer(case):
 
 
 def test_is_noted_only_where_no_checkpoint_is_planned():
-    (finding,) = wrapped(save_strategy="steps")
-    assert finding.severity is Severity.WARNING
-    (finding,) = wrapped(save_strategy="no")
-    assert finding.severity is Severity.INFO
+    only(wrapped(save_strategy="steps"), "warning")
+    only(wrapped(save_strategy="no"), "info")
 
 
 SAVE = {"kind": "model", "folder": "out", "beside": True, "base_changed": True}
@@ -78,8 +74,7 @@ def saving(*saves):
 
 
 def test_the_last_of_several_saves_is_named():
-    (finding,) = saving(SAVE, SAVE | {"folder": "last"})
-    assert finding.severity is Severity.WARNING
+    finding = only(saving(SAVE, SAVE | {"folder": "last"}), "warning")
     assert finding.place == Place("call", "save_pretrained")
     assert "last" in finding.message
     assert (finding.first_step, finding.last_step) == (0, 1)

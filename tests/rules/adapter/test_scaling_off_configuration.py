@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_off_configuration import ScalingOffConfiguration
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 from tests.wired import places
 
 
@@ -24,8 +24,7 @@ def test_is_quiet_on_alpha_over_r_and_its_root():
 
 
 def test_one_layer_that_was_scaled():
-    (finding,) = check(2.0, 8.0, 2.0)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(2.0, 8.0, 2.0), "warning")
     assert places(finding) == ["module model.layers.1.q", "config scaling"]
     assert finding.evidence["largest_factor"] == pytest.approx(4.0)
 
@@ -52,8 +51,7 @@ def test_idle_adapters_beside_it_do_not_make_one_factor_many():
             facts = {"r": 8, "alpha": 16, "active": active}
             builder.pair(f"layers.{index}", adapter, **facts)
     builder.step(None, {"scaling": [2.0, 2.0, 0.5, 0.5]})
-    (finding,) = found_by(ScalingOffConfiguration(), builder.run)
-    assert finding.severity is Severity.INFO
+    only(found_by(ScalingOffConfiguration(), builder.run), "info")
 
 
 def test_two_adapters_each_at_a_strength_of_its_own_are_only_noted():
@@ -62,8 +60,7 @@ def test_two_adapters_each_at_a_strength_of_its_own_are_only_noted():
         for index in range(2):
             builder.pair(f"layers.{index}", adapter, r=8, alpha=16)
     builder.step(None, {"scaling": [1.4, 1.4, 0.8, 0.8]})
-    (finding,) = found_by(ScalingOffConfiguration(), builder.run)
-    assert finding.severity is Severity.INFO
+    only(found_by(ScalingOffConfiguration(), builder.run), "info")
 
 
 def test_the_configuration_says_whether_it_is_rslora():
@@ -84,9 +81,7 @@ def configured(alpha, *made, **config):
 
 
 def test_an_alpha_that_was_set_when_the_layers_were_there():
-    (finding,) = configured(64, 16, 16)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "configuration"
+    finding = only(configured(64, 16, 16), "warning", reason="configuration")
     assert "4 times as strong" in finding.message
     assert places(finding) == ["config lora_alpha", "config scaling"]
 
@@ -109,8 +104,7 @@ def drifting(*scalings):
 
 @pytest.mark.parametrize("factor", [1.2, 0.7])
 def test_finds_what_is_multiplied_again_and_again(factor):
-    (finding,) = drifting(*[2.0 * factor**step for step in range(6)])
-    assert finding.severity is Severity.WARNING
+    finding = only(drifting(*[2.0 * factor**step for step in range(6)]), "warning")
     assert places(finding) == ["module model.layers.0.q", "config scaling"]
     assert finding.evidence["last"] == pytest.approx(2.0 * factor**5, rel=1e-5)
     assert ("takes over" in finding.cause) == (factor > 1)

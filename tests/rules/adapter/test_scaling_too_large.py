@@ -5,9 +5,8 @@ from itertools import zip_longest
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 LOSSES = (2.0, 2.1, *[1.99] * 14)
 
@@ -26,9 +25,7 @@ def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None, losses=L
 
 
 def test_an_adapter_that_outgrows_the_weight():
-    (finding,) = check([0.0, 0.6, 1.2])
-    assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "config lora_alpha"
+    finding = only(check([0.0, 0.6, 1.2]), "error", "config lora_alpha")
     assert str(finding.places[1]) == "config use_rslora"
     assert finding.evidence["scaling"] == 16
     assert "lora_alpha=16" in finding.fix

@@ -4,8 +4,8 @@ import pytest
 from peft import EvaConfig
 
 from ftlab.faults.builders.tiny import llama, lora
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.setting_without_effect import SettingWithoutEffect
+from tests.runs import only
 from tests.wired import findings, places
 
 
@@ -18,8 +18,7 @@ def test_is_quiet_where_nothing_is_idle():
 
 
 def test_a_start_that_nothing_asks_for_is_a_warning():
-    (finding,) = check(eva_config=EvaConfig())
-    assert finding.severity is Severity.WARNING
+    finding = only(check(eva_config=EvaConfig()), "warning")
     assert places(finding) == ["config eva_config"]
     assert "init_lora_weights='eva'" in finding.fix
 
@@ -28,8 +27,7 @@ def test_a_start_that_nothing_asks_for_is_a_warning():
     ("settings", "reason"), [({"bias": "all"}, "no-bias"), ({"r": 65}, "above-size")]
 )
 def test_what_costs_nothing_is_noted(settings, reason):
-    (finding,) = check(**settings)
-    assert finding.severity is Severity.INFO
+    finding = only(check(**settings), "info")
     assert finding.evidence["reason"] == reason
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.state_not_copied import StateNotCopied
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 UPDATE = ("step", "optimizer 0", {})
 
@@ -20,9 +20,7 @@ def check(*ops):
 
 
 def test_what_is_put_back_is_the_models_own_memory():
-    (finding,) = check(UPDATE, load(), load(keys=9))
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("call", "load_state_dict")
+    finding = only(check(UPDATE, load(), load(keys=9)), "error", "call load_state_dict")
     assert finding.evidence == {"reason": "own-memory", "tensors": 8}
     assert "load_state_dict was given the model's own memory" in finding.message
 
@@ -43,8 +41,7 @@ def test_copies_states_of_now_and_loads_before_training_are_fine(ops):
 
 def test_a_file_gets_the_weights_of_now_under_the_name_of_older_ones():
     held = {"stale": 8, "updates": 5, "file": "best.pt"}
-    (finding,) = check(UPDATE, ("write", "held state", held))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(UPDATE, ("write", "held state", held)), "error")
     assert finding.evidence["reason"] == "written-late"
     assert Place("file", "best.pt") in finding.places
     assert "best.pt has 8 trainable tensors" in finding.message

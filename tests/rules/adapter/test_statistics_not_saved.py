@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.statistics_not_saved import StatisticsNotSaved
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
@@ -22,14 +21,12 @@ def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
 
 
 def test_statistics_that_move_are_noted():
-    (finding,) = findings()
-    assert finding.severity is Severity.INFO
+    finding = only(findings(), "info")
     assert [str(p) for p in finding.places] == ["module bn", "config modules_to_save"]
 
 
 def test_it_is_a_warning_once_the_adapter_is_saved():
-    (finding,) = findings(ops=[("save", "model", {"kind": "adapter"})])
-    assert finding.severity is Severity.WARNING
+    only(findings(ops=[("save", "model", {"kind": "adapter"})]), "warning")
 
 
 def test_others_do_not_concern_it():

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_in_no_file import TrainedWeightsInNoFile
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 NOTHING = {"torn": [], "others": [], "moments": False, "empty": False, "whole": 0}
 UPDATE = ("step", "optimizer 0", {})
@@ -32,8 +32,7 @@ def reasons(*steps):
 
 
 def test_names_the_file_and_what_is_in_none():
-    (finding,) = check([write(torn=["default"]), over(torn=["default"])])
-    assert finding.severity is Severity.WARNING
+    finding = only(check([write(torn=["default"]), over(torn=["default"])]), "warning")
     assert finding.places == (Place("file", "a.pt"), Place("param", "q.lora_B"))
     assert "a.pt has 4 of 8 trained tensors, and no file has q.lora_B" in (
         finding.message

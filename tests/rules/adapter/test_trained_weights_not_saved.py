@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_not_saved import TrainedWeightsNotSaved
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 HEAD = "base_model.model.lm_head.weight"
 
@@ -17,8 +17,7 @@ def report(saving, peft=("default",), **others):
 
 
 def test_names_what_is_left_out():
-    (finding,) = report({"unsaved": [HEAD]}).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report({"unsaved": [HEAD]}).findings, "info")
     assert finding.place == Place("param", HEAD)
     assert Place("config", "modules_to_save") in finding.places
     assert Place("file", "adapter keys") in finding.places
@@ -83,14 +82,11 @@ def test_a_base_saved_with_the_adapter_on_it_is_an_error():
 
 def test_with_the_adapter_saved_as_well_it_is_a_warning():
     adapter = ("save", "model", {"kind": "adapter", "folder": "a"})
-    (finding,) = without(save(inside=12, example="q.base_layer.weight"), adapter)
-    assert finding.severity is Severity.WARNING
+    only(without(save(inside=12, example="q.base_layer.weight"), adapter), "warning")
 
 
 def test_an_adapter_that_was_taken_off_unmerged_is_lost():
-    (finding,) = without(UPDATE, OFF, save())
-    assert finding.evidence["reason"] == "unloaded"
-    assert finding.place == Place("call", "unload")
+    only(without(UPDATE, OFF, save()), place="call unload", reason="unloaded")
 
 
 @pytest.mark.parametrize(
@@ -122,8 +118,7 @@ KIND = {"kind": "adapter", "folder": "a"}
 
 
 def test_another_adapter_than_the_trained_one_was_saved():
-    (finding,) = saving_adapters(["reference"])
-    assert finding.evidence["reason"] == "other-adapter"
+    finding = only(saving_adapters(["reference"]), reason="other-adapter")
     assert "'default' was trained" in finding.message
 
 

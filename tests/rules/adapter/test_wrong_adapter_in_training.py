@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
-from tests.runs import RunBuilder, reporter
+from tests.runs import RunBuilder, only, reporter
 
 SET = ("set_adapter", "adapters", {"call": "set_adapter", "adapters": "b"})
 report = reporter(WrongAdapterInTraining())
@@ -90,9 +90,8 @@ def frozen_reference():
 def test_a_frozen_adapter_that_is_active_from_the_start_is_named():
     builder, _, b = frozen_reference()
     builder.step(ops=passing(b)).step(ops=passing(b))
-    (finding,) = report(builder).findings
+    finding = only(report(builder).findings, place="param m.q.lora_A.a.weight")
     assert finding.evidence["reason"] == "frozen-one-active"
-    assert str(finding.place) == "param m.q.lora_A.a.weight"
     assert "set_adapter('a')" in finding.fix
 
 
@@ -117,10 +116,9 @@ def test_adapters_in_turn_that_are_both_held_are_healthy():
 def test_an_adapter_that_is_switched_away_before_backward_is_named():
     builder, a, b = two_adapters(held=("a", "b"))
     builder.step(ops=passing(a, b))
-    (finding,) = report(builder).findings
+    finding = only(report(builder).findings, place="param m.q.lora_A.a.weight")
     assert finding.evidence["reason"] == "frozen-before-backward"
     assert finding.evidence["lost"] == "a"
-    assert str(finding.place) == "param m.q.lora_A.a.weight"
 
 
 def test_a_reference_that_the_optimizer_does_not_hold_may_be_switched_away():

@@ -13,7 +13,7 @@ from tests.rules.data.rows import (
     row,
     text,
 )
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = AttentionMisled()
 
@@ -25,8 +25,7 @@ def inverted(length, pad=PAD, labels="all"):
 
 
 def test_padding_is_all_that_is_seen():
-    (finding,) = check(RULE, [inverted(4), inverted(5)])
-    assert finding.place == Place("token", "4 of sample 0")
+    only(check(RULE, [inverted(4), inverted(5)]), place="token 4 of sample 0")
 
 
 def test_labels_may_follow_the_mask():
@@ -88,8 +87,7 @@ def test_tells_the_cause(detail, cause):
 
 
 def test_documents_by_bos_alone_may_be_meant():
-    (finding,) = check_documents(RULE, [place(told_by="BOS")])
-    assert finding.severity is Severity.INFO
+    only(check_documents(RULE, [place(told_by="BOS")]), "info")
 
 
 def test_ids_without_a_tokenizer_hold_no_bos_that_is_known():
@@ -148,8 +146,7 @@ def test_texts_in_their_place_are_left_in_peace():
 
 def test_names_the_first_token_beyond():
     beyond = {"row": 1, "token": 64, "last": 75, "limit": 64}
-    (finding,) = check_documents(RULE, [], beyond=beyond)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_documents(RULE, [], beyond=beyond), "warning")
     assert finding.place == Place("token", "64 of sample 1")
     assert "76 positions in a row of a model for 64" in finding.message
 

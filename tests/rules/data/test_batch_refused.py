@@ -9,6 +9,7 @@ from tests.rules.data.odd import (
     odd,
     run_of,
 )
+from tests.runs import only
 
 RULE = BatchRefused()
 
@@ -59,8 +60,7 @@ SHAPE = odd("shape", "labels", value="(8, 7)", limit="(8, 8)")
 
 
 def test_a_shape_that_ended_the_run_is_named():
-    (finding,) = found(RULE, (2, SHAPE))
-    assert finding.place == Place("data", "labels")
+    finding = only(found(RULE, (2, SHAPE)), place="data labels")
     assert "(8, 7)" in finding.message
 
 
@@ -70,8 +70,7 @@ def test_a_shape_that_the_model_has_taken_is_right():
 
 def test_ids_that_are_in_no_rows_are_told_in_other_words():
     stacked = odd("shape", "input_ids", value="(8, 1, 7)", limit="(8, 7)")
-    (finding,) = found(RULE, (2, stacked))
-    assert finding.place == Place("data", "input_ids")
+    finding = only(found(RULE, (2, stacked)), place="data input_ids")
     assert "samples of tokens, (8, 7)" in finding.message
     assert "return_tensors" in finding.cause
 
@@ -82,16 +81,14 @@ def test_ids_in_no_rows_that_were_taken_are_told_where_blocks_misread_them():
     assert Engine([RULE]).check(run).findings == ()
     detail = {"rows": 0, "places": [], "hidden": [8, 1, 7, 4]}
     run.append(Event("attention", 1, 0.0, "", detail))
-    (finding,) = Engine([RULE]).check(run).findings
-    assert finding.place == Place("data", "input_ids")
+    only(Engine([RULE]).check(run).findings, place="data input_ids")
 
 
 DTYPE = odd("dtype", "labels", value="int32", limit="int64")
 
 
 def test_a_dtype_that_ended_the_run_is_named():
-    (finding,) = found(RULE, (2, DTYPE))
-    assert finding.place == Place("data", "labels")
+    finding = only(found(RULE, (2, DTYPE)), place="data labels")
     assert "int32" in finding.message
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.data.conversations_run_together import ConversationsRunTogether
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 RULE = ConversationsRunTogether()
 OPENED = TemplateFacts(digest="1", beginning="<s>")
@@ -41,8 +41,7 @@ def check(*samples, template=OPENED, **detail):
 
 
 def test_what_begins_a_conversation_stands_within_samples():
-    (finding,) = check(TWO, sample("", *CHAT, "", *CHAT, row=1))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(TWO, sample("", *CHAT, "", *CHAT, row=1)), "warning")
     assert finding.place == Place("token", "70 of sample 0")
     assert Place("token", "70 of sample 1") in finding.places
     assert finding.evidence["conversations"] == 2

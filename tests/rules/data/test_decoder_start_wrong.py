@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.decoder_start_wrong import WORDED, DecoderStartWrong
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 RULE = DecoderStartWrong()
 START, BOS, TEXT = 0, 1, 40
@@ -34,10 +34,8 @@ def test_the_start_stands_twice():
 
 def test_models_made_of_two_are_documented_so():
     rows = (0, 0, 5, 5), (0, 1, 5, 5)
-    (finding,) = report(*rows, composed=True).findings
-    assert finding.severity is Severity.INFO
-    (finding,) = report(*rows, composed=False).findings
-    assert finding.severity is Severity.WARNING
+    only(report(*rows, composed=True).findings, "info")
+    only(report(*rows, composed=False).findings, "warning")
 
 
 def test_a_language_behind_the_start_is_right():
@@ -53,8 +51,7 @@ def test_some_rows_may_have_an_empty_answer():
 
 def test_text_where_the_start_belongs():
     texts = [TEXT + n for n in range(WORDED)]
-    (finding,) = begun(texts, pieces={str(TEXT): "The"}).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(begun(texts, pieces={str(TEXT): "The"}).findings, "warning")
     assert finding.place == Place("token", "0 of sample 0")
     assert "'The', and never token 0" in finding.message
 

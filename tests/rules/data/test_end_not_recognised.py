@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.spelled_mark import SpelledMark
 from ftlab.rules.data.end_not_recognised import EndNotRecognised
@@ -25,6 +25,7 @@ from tests.rules.data.talks import (
     part,
     sample,
 )
+from tests.runs import only
 
 RULE = EndNotRecognised()
 ROWS = [row(text(8, begin)) for begin in range(10, 18)]
@@ -41,10 +42,7 @@ def found(name, samples=8, ends=8, paired=False, rows=ROWS):
 
 
 def test_texts_end_with_a_mark_that_is_text():
-    (finding,) = found("[FIN]")
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "5 of sample 0")
-    assert finding.evidence["reason"] == "at-the-end"
+    only(found("[FIN]"), "warning", "token 5 of sample 0", reason="at-the-end")
 
 
 def test_nine_of_ten_end_with_it():
@@ -68,8 +66,7 @@ def test_texts_without_marks_are_left_in_peace():
     ],
 )
 def test_a_mark_whose_name_says_an_end_may_stand_within(name):
-    (finding,) = found(name, samples=4, ends=0)
-    assert finding.evidence["reason"] == "within"
+    only(found(name, samples=4, ends=0), reason="within")
     assert found(name, samples=3, ends=0) == ()
     assert found(name, samples=4, ends=0, paired=True) == ()
 
@@ -107,8 +104,7 @@ SPELT = replace(FACTS, stops={}, pieces={"<u>": 5, "</t>": 7})
 
 
 def test_the_end_of_an_answer_is_spelt():
-    (finding,) = check_talks(RULE, TALK, facts=SPELT)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_talks(RULE, TALK, facts=SPELT), "warning")
     assert finding.place == Place("token", "5 of sample 0")
     assert finding.evidence["pieces"] == 7
 
@@ -136,8 +132,7 @@ ENDED = [row([*text(n, 10 + n), TURN]) for n in (4, 6, 7, 9)]
 
 
 def test_samples_end_with_what_generation_passes_over():
-    (finding,) = check(RULE, ENDED, pieces={TURN: "</turn>", EOS: "</s>"})
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, ENDED, pieces={TURN: "</turn>", EOS: "</s>"}), "warning")
     assert finding.place == Place("config", "generation_config.eos_token_id")
     assert Place("token", "4 of sample 0") in finding.places
     assert finding.evidence["heeded"] == "'</s>'"

@@ -1,9 +1,9 @@
 """DAT042."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.generated_behind_text import GeneratedBehindText
 from tests.rules.data.rows import EOS, TURN, row, run_of, text
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 LEFT = {"call": 0, "rows": 4, "width": 9}
 RIGHT = LEFT | {"end_in_padding": 2, "first": 1}
@@ -22,8 +22,7 @@ def test_prompts_that_end_in_text_are_fine():
 
 
 def test_the_first_prompt_that_ends_in_padding_is_named():
-    (finding,) = report(LEFT, RIGHT, LEFT, RIGHT).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(LEFT, RIGHT, LEFT, RIGHT).findings, "warning")
     assert Place("token", "8 of sample 1") in finding.places
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert "2 prompts of 4" in finding.message
@@ -41,9 +40,7 @@ def found(rows, detail):
 
 
 def test_prompts_that_are_over_are_named():
-    (finding,) = found(ENDED, OVER)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "8 of sample 1")
+    finding = only(found(ENDED, OVER), "warning", "token 8 of sample 1")
     assert "3 prompts of 4" in finding.message
 
 

@@ -9,7 +9,7 @@ from ftlab.records.round_trip import RoundTrip
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.ids_misread import BROKEN, DIFFERENT, SAMPLES, TOKENS, IdsMisread
 from tests.rules.data import rows
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 RULE = IdsMisread()
 
@@ -50,8 +50,7 @@ def test_ids_of_all_kinds_are_left_in_peace():
 @pytest.mark.parametrize(("bits", "name"), [(8, "bfloat16"), (11, "float16")])
 def test_ids_that_a_type_holds_exactly_are_rounded(bits, name):
     kept = {8: 40, 11: 50} | {bits: facts().beyond[bits]}
-    (finding,) = found(facts(kept=kept))
-    assert finding.evidence["reason"] == "rounded"
+    finding = only(found(facts(kept=kept)), reason="rounded")
     assert finding.severity == Severity.ERROR
     assert name in finding.message
     assert finding.places[0] == Place("token", "7 of sample 3")
@@ -123,8 +122,7 @@ def trip(rows=8, broken=8, tokens=800):
 
 
 def test_rows_that_do_not_come_back():
-    (finding,) = check(trip(broken=0), trip(broken=8), trip(broken=7))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(trip(broken=0), trip(broken=8), trip(broken=7)), "warning")
     assert finding.place == Place("data", "input_ids")
     assert Place("token", "17 of sample 2 of micro-batch 1") in finding.places
     assert "steps 1-2" in finding.message
@@ -146,9 +144,7 @@ def test_other_rows_are_healthy(trips):
 
 
 def test_a_text_beside_is_a_note_and_beside_broken_rows_evidence():
-    (note,) = check(kept=[0.1, 0.0, 0.9, 0.15])
-    assert note.severity is Severity.INFO
-    assert note.place == Place("data", "input_ids beside text")
+    only(check(kept=[0.1, 0.0, 0.9, 0.15]), "info", "data input_ids beside text")
     (finding,) = check(trip(), kept=[0.1, 0.0])
     assert "and 2 rows say another text than the one beside" in finding.message
 

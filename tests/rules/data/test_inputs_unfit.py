@@ -8,6 +8,7 @@ from tests.rules.data.odd import (
     found,
     odd,
 )
+from tests.runs import only
 
 RULE = InputsUnfit()
 
@@ -22,8 +23,7 @@ def test_the_sample_is_named_where_the_loss_is_lost():
 
 def test_a_token_is_named_where_inputs_have_tokens():
     nan = odd("non-finite", "inputs_embeds", value="NaN")
-    (finding,) = found(RULE, (1, nan), losses=(2.0, math.nan))
-    assert finding.place == Place("token", "4 of sample 1")
+    only(found(RULE, (1, nan), losses=(2.0, math.nan)), place="token 4 of sample 1")
 
 
 def test_a_model_that_fills_gaps_may_be_given_them():

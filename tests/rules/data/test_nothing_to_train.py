@@ -5,7 +5,7 @@ import math
 from ftlab.records.batch_facts import SeenBatches
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.nothing_to_train import NothingToTrain
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
@@ -13,6 +13,7 @@ from tests.rules.data.odd import (
     found,
     odd,
 )
+from tests.runs import only
 
 RULE = NothingToTrain()
 EMPTY = odd("ignored", "labels", row=-1, position=-1, rows=2)
@@ -53,8 +54,7 @@ def test_rows_that_nobody_trains_on_yet_are_warned():
     run = Run()
     seen = SeenBatches(0, (EMPTY, EMPTY))
     run.append(Event("batch", 0, 0.0, "", seen.as_json()))
-    (finding,) = Engine([RULE]).check(run).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(Engine([RULE]).check(run).findings, "warning")
     assert finding.places[-1] == Place("data", "labels")
     run.append(Facts(model={"class": "Llama"}))
     assert Engine([RULE]).check(run).findings == ()

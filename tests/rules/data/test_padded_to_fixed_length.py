@@ -1,10 +1,9 @@
 """DAT047."""
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.data.padded_to_fixed_length import PaddedToFixedLength
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 RULE = PaddedToFixedLength()
 
@@ -25,9 +24,7 @@ def check(*samples, padding=(60, 60, 60), sequence=(100, 100, 100)):
 
 
 def test_no_row_comes_near_the_width_of_all_batches():
-    (finding,) = check(sample(30), sample(50, row=1))
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("token", "49 of sample 1")
+    finding = only(check(sample(30), sample(50, row=1)), "info", "token 49 of sample 1")
     assert "60% of all positions are padding" in finding.message
     assert "100 wide, the longest row 50" in finding.message
 

@@ -20,7 +20,7 @@ from tests.rules.data.odd import (
     found as found_odd,
     odd,
 )
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = RowsBadlyDrawn()
 
@@ -49,8 +49,7 @@ def others(count=BATCHES, **settings):
 
 
 def test_batches_that_hold_one_row_each_are_a_warning():
-    (finding,) = found(*others())
-    assert finding.severity is Severity.WARNING
+    finding = only(found(*others()), "warning")
     assert finding.places == (Place("sample", "1"), Place("sample", "0"))
     assert "row 1 is row 0 again, and 1 of 8 are different" in finding.message
 
@@ -82,8 +81,7 @@ def test_what_may_be_on_purpose_is_a_note(batches):
 
 
 def test_the_micro_batch_is_named():
-    (finding,) = found(batch(micro=2))
-    assert finding.place == Place("sample", "1 of micro-batch 2")
+    only(found(batch(micro=2)), place="sample 1 of micro-batch 2")
 
 
 def test_dataset_and_workers_are_named():
@@ -160,8 +158,7 @@ def resumed(epoch=0.625, skips=False):
 
 @pytest.mark.parametrize("start", [SEEDED, LoaderStart(5, order="in order")])
 def test_an_epoch_that_begins_anew_in_its_order(start):
-    (finding,) = check_loaders(RULE, start, resumed=resumed())
-    assert finding.severity is Severity.INFO
+    finding = only(check_loaders(RULE, start, resumed=resumed()), "info")
     assert finding.place == Place("config", "args.ignore_data_skip")
     assert "at step 5, after 62% of an epoch" in finding.message
 
@@ -190,8 +187,7 @@ def start(order="in order", step=0):
 
 @pytest.mark.parametrize("order", ["in order", "stream"])
 def test_labels_one_after_the_other(order):
-    (finding,) = check_loaders(RULE, start(order), rows=SORTED)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_loaders(RULE, start(order), rows=SORTED), "warning")
     assert finding.place == Place("data", f"Rows, {order}")
     assert "the first 48 rows come sorted: 2 labels" in finding.message
 

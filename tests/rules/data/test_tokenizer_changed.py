@@ -15,7 +15,7 @@ from ftlab.rules.data.tokenizer_changed import TokenizerChanged
 from tests.rules.data.folders import (
     is_left_out_without_a_folder_and_open_on_an_empty_run,
 )
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 RULE = TokenizerChanged()
 
@@ -65,9 +65,7 @@ def test_it_is_about_runs_with_a_tokenizer():
     [(turned, "vocabulary"), (lowered, "normaliser"), (ended_otherwise, "eos_token")],
 )
 def test_what_gives_other_ids_is_found_with_its_step(change, parts):
-    (finding,) = found(change)
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("object", "tokenizer")
+    finding = only(found(change), "error", "object tokenizer")
     assert finding.first_step == 1
     assert finding.evidence["parts"] == parts
 
@@ -78,9 +76,8 @@ def test_the_first_harmful_change_is_told():
 
 
 def test_a_reload_of_what_is_on_disk_is_named_as_such():
-    (finding,) = found(turned, reloaded=True, apart=[])
+    finding = only(found(turned, reloaded=True, apart=[]), reason="reloaded")
     assert finding.message.endswith("it is what its folder holds now")
-    assert finding.evidence["reason"] == "reloaded"
 
 
 def test_one_tokenizer_for_all_steps_is_healthy():
@@ -152,8 +149,7 @@ def test_it_is_about_runs_with_a_folder():
 
 
 def test_files_that_give_another_tokenizer_than_the_runs_are_found():
-    (finding,) = found_changed(change(["merges", "switches"]))
-    assert finding.severity is Severity.WARNING
+    finding = only(found_changed(change(["merges", "switches"])), "warning")
     assert finding.place == Place("file", "tokenizer.json")
     assert finding.first_step == 1
     assert finding.message.endswith("what is loaded now differs in merges")
@@ -200,8 +196,7 @@ def test_another_tokenizer_beside_the_model_is_found():
 
 @pytest.mark.parametrize("part", ["post-processor", "special tokens", "added tokens"])
 def test_what_saving_has_lost_is_found(part):
-    (finding,) = found_tokenizer(("read back", "checkpoint-2", part))
-    assert finding.evidence["reason"] == "read back"
+    only(found_tokenizer(("read back", "checkpoint-2", part)), reason="read back")
     assert found_tokenizer(("saved", "checkpoint-2", part)) == ()
 
 

@@ -1,6 +1,5 @@
 """DAT009."""
 
-from ftlab.records.finding import Place
 from ftlab.rules.data.unknown_tokens import UnknownTokens
 from tests.rules.data.rows import (
     EOS,
@@ -9,6 +8,7 @@ from tests.rules.data.rows import (
     row,
     text,
 )
+from tests.runs import only
 
 RULE = UnknownTokens()
 UNK = 9
@@ -24,8 +24,7 @@ def flooded(length, unknown, begin=10):
 
 def test_texts_of_unknown_tokens_are_named():
     rows = [row(flooded(20, 8, begin)) for begin in (10, 11)]
-    (finding,) = check(RULE, rows, special=KNOWN)
-    assert finding.place == Place("token", "1 of sample 0")
+    finding = only(check(RULE, rows, special=KNOWN), place="token 1 of sample 0")
     assert finding.evidence["share"] == 0.4
 
 
@@ -84,9 +83,8 @@ def test_texts_with_masked_words_are_read_where_nothing_is_masked():
         for ids in texts
         for labels in [hidden(ids, {0, 4})]
     ]
-    (finding,) = check(RULE, rows, special=KNOWN)
+    finding = only(check(RULE, rows, special=KNOWN), place="token 1 of sample 0")
     assert finding.evidence["share"] == 8 / 18
-    assert finding.place == Place("token", "1 of sample 0")
 
 
 def test_texts_of_a_classifier_have_no_labels():

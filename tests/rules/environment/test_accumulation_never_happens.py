@@ -1,10 +1,10 @@
 """ENV007."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.environment.accumulation_never_happens import (
     AccumulationNeverHappens,
 )
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 DIVIDED = {"accelerate": 4, "divided": [4.0]}
 
@@ -21,8 +21,7 @@ ALONE = ((DIVIDED,), {})
 
 
 def test_each_update_is_made_of_one_divided_backward():
-    (finding,) = check(ALONE, ALONE, ALONE)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(ALONE, ALONE, ALONE), "warning")
     assert finding.place == Place("config", "gradient_accumulation_steps")
     assert finding.evidence["gathered"] == 4
 

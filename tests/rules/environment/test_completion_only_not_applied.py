@@ -2,11 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.environment.completion_only_not_applied import (
     CompletionOnlyNotApplied,
 )
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 ASKED = {"completion_only_loss": True}
 TRL, OTHER = "trl.trainer.sft_trainer", "transformers.data.data_collator"
@@ -23,15 +23,13 @@ def check(*ignored, asked=ASKED, collator=OTHER):
 
 @pytest.mark.parametrize("name", ["completion_only_loss", "assistant_only_loss"])
 def test_no_token_of_the_text_is_left_out(name):
-    (finding,) = check(3, 3, asked={name: True}, collator=TRL)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(3, 3, asked={name: True}, collator=TRL), "warning")
     assert finding.place == Place("config", name)
     assert finding.evidence["reason"] == "no-mask"
 
 
 def test_another_collator_may_leave_out_the_ends():
-    (finding,) = check(7, 7)
-    assert finding.evidence["reason"] == "foreign-collator"
+    only(check(7, 7), reason="foreign-collator")
     assert check(8, 8) == ()
 
 

@@ -1,10 +1,10 @@
 """ENV005."""
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.environment.smoothed_targets_unshifted import (
     SmoothedTargetsUnshifted,
 )
 from tests.rules.environment.trainers import found
+from tests.runs import only
 
 SMOOTHED = {"label_smoothing_factor": 0.1}
 
@@ -15,9 +15,7 @@ def check(smoothing, args=SMOOTHED):
 
 
 def test_the_smoothed_loss_does_not_shift():
-    (finding,) = check("unshifted")
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("config", "label_smoothing_factor")
+    finding = only(check("unshifted"), "error", "config label_smoothing_factor")
     assert "LlavaForConditionalGeneration" in finding.message
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.gradient.clipping_out_of_order import ClippingOutOfOrder
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
@@ -34,9 +34,8 @@ def report(*ops, steps=4, **fields):
 
 
 def test_finds_clipping_after_the_step():
-    (finding,) = report(FORWARD, BACK, STEP, clip(), CLEAR).findings
+    finding = only(report(FORWARD, BACK, STEP, clip(), CLEAR).findings, "error")
     assert str(finding.place) == "call clip_grad_norm_ after optimizer.step"
-    assert finding.severity is Severity.ERROR
     assert finding.evidence["reason"] == "after-step"
     assert (finding.evidence["limit"], finding.evidence["norm"]) == (1.0, 5.0)
 
@@ -48,14 +47,12 @@ def test_finds_clipping_before_backward():
 
 
 def test_a_limit_that_was_not_reached_is_information():
-    (finding,) = report(FORWARD, BACK, STEP, clip(10.0)).findings
-    assert finding.severity is Severity.INFO
+    only(report(FORWARD, BACK, STEP, clip(10.0)).findings, "info")
 
 
 def test_finds_clipping_between_the_backwards_of_an_update():
     ops = *MICRO, shrinking(0.2), *MICRO, shrinking(), STEP, CLEAR
-    (finding,) = report(*ops).findings
-    assert str(finding.place) == "call torch.nn.utils.clip_grad_norm_"
+    finding = only(report(*ops).findings, place="call torch.nn.utils.clip_grad_norm_")
     assert finding.evidence["reason"] == "between-backwards"
     assert finding.evidence["early_clips"] == 1
     assert finding.evidence["factor"] == 0.2

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.gradient.gradient_not_reaching import GradientNotReaching
-from tests.runs import RunBuilder, healthy_lora, reporter
+from tests.runs import RunBuilder, healthy_lora, only, reporter
 
 report = reporter(GradientNotReaching())
 
@@ -32,11 +31,10 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_counts_who_received_a_gradient():
-    (finding,) = check(steps(blocks(), [0, 0, 1, 1]))
+    finding = only(check(steps(blocks(), [0, 0, 1, 1])), place="module model.layers.1")
     assert "2 of 4 trainable tensors received a gradient" in finding.message
     assert "2 have no gradient: layers.0-1.w" in finding.message
     assert finding.evidence["reason"] == "graph-cut"
-    assert str(finding.place) == "module model.layers.1"
     assert (finding.first_step, finding.last_step) == (0, 19)
 
 
@@ -75,17 +73,14 @@ def test_both_kinds_are_two_findings():
 
 
 def test_half_of_the_tensors_or_more_are_an_error():
-    (finding,) = check(steps(blocks(), [0, 0, 1, 1]))
-    assert finding.severity is Severity.ERROR
-    (finding,) = check(steps(blocks(4), [0, 0, 1, 1, 1]))
-    assert finding.severity is Severity.WARNING
+    only(check(steps(blocks(), [0, 0, 1, 1])), "error")
+    only(check(steps(blocks(4), [0, 0, 1, 1, 1])), "warning")
 
 
 def test_one_unused_module_outside_the_blocks_is_only_noted():
     builder = blocks(12)
     builder.tensor("model.pooler.weight", "pooler")
-    (finding,) = check(steps(builder, [*[1] * 13, 0]))
-    assert finding.severity is Severity.INFO
+    only(check(steps(builder, [*[1] * 13, 0])), "info")
 
 
 def test_experts_without_tokens_are_let_pass():
@@ -150,5 +145,4 @@ def test_places_of_a_layer_are_found_under_any_prefix():
     for index in (1, 10, 11):
         name = f"a.b.h.{index}.attn.c_attn.weight"
         builder.tensor(name, f"h.{index}")
-    (finding,) = check(steps(builder, [0, 0, 1]))
-    assert str(finding.place) == "module a.b.h.10"
+    only(check(steps(builder, [0, 0, 1])), place="module a.b.h.10")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.gradient.gradients_not_used_once import GradientsNotUsedOnce
-from tests.runs import RunBuilder, reporter
+from tests.runs import RunBuilder, only, reporter
 
 CARRIED, THROWN, AGAIN = (
     "gradients_carried",
@@ -46,8 +45,7 @@ def stepped(*updates, backwards=1):
 def test_finds_gradients_that_enter_no_update_or_several(
     column, values, place, evidence
 ):
-    (finding,) = looked(column, *values)
-    assert finding.severity is Severity.ERROR
+    finding = only(looked(column, *values), "error")
     assert str(finding.place) == f"call optimizer.{place}"
     assert evidence.items() <= finding.evidence.items()
     assert finding.last_step == len(values) - 1
@@ -90,8 +88,7 @@ def test_steps_that_were_not_looked_at_are_passed_over():
 
 
 def test_finds_updates_that_accelerate_would_have_left_out():
-    (finding,) = stepped(EARLY, EARLY, EARLY, STEP)
-    assert str(finding.place) == "call accelerator.prepare"
+    finding = only(stepped(EARLY, EARLY, EARLY, STEP), place="call accelerator.prepare")
     assert finding.evidence["gathered"] == 4
 
 

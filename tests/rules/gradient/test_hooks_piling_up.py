@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.gradient.hooks_piling_up import HooksPilingUp
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 LOOKS = (0, 1, 2, 3, 4, 8, 16, 32)
 
@@ -36,8 +35,7 @@ def check(alike, hooks=None, place="module", looks=LOOKS, rows=1):
 
 
 def test_a_hook_that_comes_with_each_step_is_found():
-    (found,) = check((2, 3, 4, 5)).findings
-    assert found.severity is Severity.WARNING
+    found = only(check((2, 3, 4, 5)).findings, "warning")
     assert list(map(str, found.places)) == ["module layers.0", "file train.py:7"]
     assert found.evidence == {"hooks": 5, "objects": 1, "threshold": 3}
     assert (

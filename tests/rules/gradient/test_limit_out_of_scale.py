@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.gradient.limit_out_of_scale import LimitOutOfScale
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 
@@ -31,15 +31,13 @@ def report(*clips, steps=4, norm=5.0, kind="SGD"):
     ],
 )
 def test_finds_limits_that_are_none(limit, kind, reason):
-    (finding,) = report(clip(limit, kind)).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(clip(limit, kind)).findings, "error")
     assert finding.evidence["reason"] == reason
     assert str(finding.place) == f"call clip_grad_{kind}_"
 
 
 def test_finds_that_signs_are_all_that_is_left():
-    (finding,) = report(clip(1e-9, "value", beyond=0.95)).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(clip(1e-9, "value", beyond=0.95)).findings, "warning")
     assert (finding.evidence["reason"], finding.evidence["value"]) == ("signs", 0.95)
 
 
@@ -80,8 +78,7 @@ def swapped(coefficient=0.05, limit=2.0, norm_type=1.0, **detail):
     [(flat(), "flattened", 0.05), (swapped(), "swapped", 0.05)],
 )
 def test_finds_limits_that_were_meant_for_another_norm(call, reason, value):
-    (finding,) = report(call, steps=8).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(call, steps=8).findings, "warning")
     assert (finding.evidence["reason"], finding.evidence["value"]) == (reason, value)
     assert report(call, steps=7).findings == ()
 
@@ -128,8 +125,7 @@ ADAM = ("AdamW", 1e-8)
 
 @pytest.mark.parametrize("limit", [1e-10, 1e-9])
 def test_finds_limits_below_the_epsilon_of_adam(limit):
-    (finding,) = under(ADAM, ("PagedAdamW8bit", 1e-8), limit=limit)
-    assert finding.severity is Severity.ERROR
+    finding = only(under(ADAM, ("PagedAdamW8bit", 1e-8), limit=limit), "error")
     assert finding.evidence["reason"] == "below-epsilon"
 
 

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.gradient.recomputed_otherwise import RecomputedOtherwise
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def run(*differences, names=("layers.0", "layers.0.mlp")):
@@ -50,8 +50,7 @@ def test_another_dtype_is_told_as_the_cause_of_a_difference():
     values = {name: np.array([n], np.float32) for name, n in columns.items()}
     builder.run.append(Block("recomputed", 0, np.array([0], np.int32), values))
     builder.step(values={"recomputed": 4.0})
-    (found,) = found_by(RecomputedOtherwise(), builder.run)
-    assert found.evidence["reason"] == "other-dtype"
+    found = only(found_by(RecomputedOtherwise(), builder.run), reason="other-dtype")
     assert "gave float32" in found.message
     assert [str(p) for p in found.places] == [
         "call torch.autocast",

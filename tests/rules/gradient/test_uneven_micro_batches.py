@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.gradient.uneven_micro_batches import UnevenMicroBatches
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 STEP = ("step", "optimizer 0", {})
 
@@ -22,8 +21,7 @@ def report(*backs, steps=4):
 
 
 def test_tells_how_far_apart_the_weights_of_tokens_are():
-    (finding,) = report(back(0, 10), back(1, 30)).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(back(0, 10), back(1, 30)).findings, "info")
     assert finding.evidence["apart"] == pytest.approx(3)
 
 

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.model.autocast_lost import AutocastLost
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 ON, OFF = (8, True), (0, False)
 
@@ -25,8 +25,7 @@ def report(*looks):
 
 
 def test_tells_when_it_was_last_on():
-    (found,) = report(ON, ON, OFF, OFF)
-    assert str(found.place) == "call unwrap_model"
+    found = only(report(ON, ON, OFF, OFF), place="call unwrap_model")
     assert "last seen on at step 1" in found.message
     assert (found.first_step, found.last_step) == (2, 3)
 

@@ -1,7 +1,7 @@
 """MOD004: buffers that nothing filled, and tensors on meta."""
 
 from ftlab.rules.model.buffer_without_values import BufferWithoutValues
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def run(bad=None, meta=()):
@@ -24,8 +24,7 @@ def test_says_which_and_what_is_in_it():
 
 
 def test_meta_is_a_finding_of_its_own():
-    (found,) = run(meta=["m.w"])
-    assert found.evidence["reason"] == "meta"
+    only(run(meta=["m.w"]), reason="meta")
 
 
 def test_an_older_run_does_not_concern_it():

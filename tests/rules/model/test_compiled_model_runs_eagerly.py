@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.model.compiled_model_runs_eagerly import CompiledModelRunsEagerly
-from tests.runs import RunBuilder, checker, healthy_lora
+from tests.runs import RunBuilder, checker, healthy_lora, only
 
 FAILED = {"kind": "failed", "error": "BackendCompilerFailed", "reason": "no gcc"}
 LIMIT = {"kind": "limit", "guard": "self.calls == 7", "line": "toy.py:3"}
@@ -43,8 +43,7 @@ def test_is_left_out_where_nothing_is_compiled():
 
 
 def test_a_model_that_was_passed_by_at_every_step_is_found():
-    (found,) = called([(0, 1), (0, 2)])
-    assert str(found.place) == "call torch.compile"
+    found = only(called([(0, 1), (0, 2)]), place="call torch.compile")
     assert found.evidence["calls"] == 3
 
 
@@ -82,7 +81,6 @@ def test_what_was_compiled_nevertheless_makes_it_a_remark(count, severity):
 
 
 def test_names_the_module_the_guard_and_its_line_where_the_limit_is_reached():
-    (found,) = noted(("inner", LIMIT))
-    assert str(found.place) == "module inner"
+    found = only(noted(("inner", LIMIT)), place="module inner")
     assert "self.calls == 7 (toy.py:3)" in found.message
     assert found.first_step == 0

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.model.dropout_off_configuration import DropoutOffConfiguration
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(asked, used, shared=False, trainable=2):
@@ -25,10 +25,9 @@ def check(asked, used, shared=False, trainable=2):
     ],
 )
 def test_what_the_layers_were_not_made_with_is_found(asked, used, reason, severity):
-    (found,) = check(asked, used)
+    found = only(check(asked, used), place="config lora_dropout")
     assert found.evidence["reason"] == reason
     assert found.severity is severity
-    assert str(found.place) == "config lora_dropout"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,7 @@ def test_what_they_were_made_with_or_switched_off_is_left_alone(asked, used):
 
 
 def test_a_configuration_that_serves_two_is_noted():
-    (found,) = check(0.1, {"none": 4}, shared=True)
-    assert found.severity is Severity.INFO
+    only(check(0.1, {"none": 4}, shared=True), "info")
 
 
 def test_an_adapter_that_learns_nothing_is_left_alone():

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.model.freezing_off_target import FreezingOffTarget
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(peft=None, **freezing):
@@ -39,8 +39,7 @@ def blocks(caught=(10, 11), *, ends=False):
 
 
 def test_marks_of_one_kind_are_one_finding():
-    (finding,) = check(attributes=[mark(), mark(place="tower")])
-    assert finding.severity is Severity.WARNING
+    finding = only(check(attributes=[mark(), mark(place="tower")]), "warning")
     assert finding.place == Place("param", "encoder.weight")
     assert "requires_grad_(False)" in finding.fix
     assert "encoder" in finding.message

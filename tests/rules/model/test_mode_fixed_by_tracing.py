@@ -5,7 +5,7 @@ import numpy as np
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.model.mode_fixed_by_tracing import ModeFixedByTracing
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def report(*steps):
@@ -26,9 +26,8 @@ def test_traced_modules_that_follow_their_mode_are_left_alone():
 
 
 def test_dropouts_that_are_off_in_training_are_found():
-    (found,) = report({"fixed_off": 2}, {}, {"fixed_off": 2})
+    found = only(report({"fixed_off": 2}, {}, {"fixed_off": 2}), place="module encoder")
     assert (found.first_step, found.last_step) == (0, 2)
-    assert str(found.place) == "module encoder"
     assert found.evidence == {
         "reason": "off-in-training",
         "dropouts": 2,
@@ -38,6 +37,5 @@ def test_dropouts_that_are_off_in_training_are_found():
 
 
 def test_dropouts_that_are_on_in_evaluation_are_found():
-    (found,) = report({}, {"fixed_on": 3})
-    assert found.evidence["reason"] == "on-in-evaluation"
+    found = only(report({}, {"fixed_on": 3}), reason="on-in-evaluation")
     assert "3 dropouts" in found.message

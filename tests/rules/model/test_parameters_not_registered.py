@@ -6,7 +6,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.model.parameters_not_registered import ParametersNotRegistered
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*held, container="list"):
@@ -26,8 +26,7 @@ def check(*held, container="list"):
 
 
 def test_parameters_without_an_optimizer_are_found():
-    (found,) = check(False, False)
-    assert found.severity is Severity.ERROR
+    found = only(check(False, False), "error")
     assert list(map(str, found.places)) == [
         "param m.0.gates[0].weight",
         "param m.0.gates[1].weight",

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.model.quantised_head import QuantisedHead
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 HEAD = {
     "module": "m.score",
@@ -25,10 +25,7 @@ def check(trained=True, **head):
 
 
 def test_a_new_head_cannot_learn():
-    (found,) = check()
-    assert str(found.place) == "module m.score"
-    assert found.severity is Severity.ERROR
-    assert found.evidence["reason"] == "fresh-head"
+    only(check(), "error", "module m.score", reason="fresh-head")
 
 
 @pytest.mark.parametrize(

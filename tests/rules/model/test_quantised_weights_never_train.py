@@ -1,7 +1,7 @@
 """MOD002: blocks that are trained but for their quantised matrices."""
 
 from ftlab.rules.model.quantised_weights_never_train import QuantisedWeightsNeverTrain
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def run(*trained, **model):
@@ -18,8 +18,7 @@ HEAD = ("m.head.weight", "weight")
 
 
 def test_trained_norms_between_quantised_matrices_are_found():
-    (found,) = run(NORM, HEAD)
-    assert str(found.place) == "module m.layers.0.q"
+    found = only(run(NORM, HEAD), place="module m.layers.0.q")
     assert "param m.layers.0.q.weight" in map(str, found.places)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.rules.model.repetition_growing import RepetitionGrowing
 from tests.rules.model.test_answers_never_end import asked
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*repetitions, ended=(), plain=0.0, trained=None):
@@ -17,12 +17,11 @@ def check(*repetitions, ended=(), plain=0.0, trained=None):
 
 
 def test_answers_that_repeat_themselves_and_did_not():
-    (found,) = check(0.0, 0.1, 0.8, 0.7)
+    found = only(check(0.0, 0.1, 0.8, 0.7), place="sample who?")
     assert (found.first_step, found.last_step) == (2, 3)
     assert (
         "70 % of their runs of 4 tokens were there before, at most 0 %" in found.message
     )
-    assert str(found.place) == "sample who?"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.model.teacher_with_dropout import TeacherWithDropout
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(on, kind="part", again=0, moved=(), looks=None):
@@ -37,8 +36,7 @@ def check(on, kind="part", again=0, moved=(), looks=None):
     [("part", "module guide"), ("other", "object guide"), ("own", "call model.eval")],
 )
 def test_a_teacher_with_dropout_on_in_each_step_is_found(kind, place):
-    (found,) = check((3, 3, 3), kind)
-    assert found.severity is Severity.WARNING
+    found = only(check((3, 3, 3), kind), "warning")
     assert found.evidence["reason"] == kind
     assert str(found.place) == place
     assert (found.first_step, found.last_step) == (0, 2)
@@ -65,5 +63,4 @@ def test_what_is_no_teacher_that_drops_is_left_alone(run):
 
 
 def test_several_passes_on_the_same_input_are_noted():
-    (found,) = check((3, 3, 3), again=2)
-    assert found.severity is Severity.INFO
+    only(check((3, 3, 3), again=2), "info")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.model.training_mode_in_evaluation import TrainingModeInEvaluation
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 EVALUATION = {"mode": "train", "grad_enabled": False, "times": 4}
 
@@ -20,9 +19,7 @@ def check(detail=EVALUATION, at=(2,), on=3.0, steps=6):
 
 
 def test_an_evaluation_with_dropout_on_is_noted():
-    (found,) = check()
-    assert found.severity is Severity.INFO
-    assert str(found.place) == "call model.eval"
+    found = only(check(), "info", "call model.eval")
     assert (found.first_step, found.last_step) == (2, 2)
     assert found.evidence["forwards"] == 4
     assert found.evidence["dropouts_on"] == 3
@@ -52,6 +49,4 @@ def test_a_run_whose_modes_nobody_looked_at_is_left_out():
 
 
 def test_losses_that_are_measured_so_are_a_warning():
-    (found,) = check(EVALUATION | {"labels": True}, at=(1, 4))
-    assert found.severity is Severity.WARNING
-    assert found.evidence["reason"] == "losses"
+    only(check(EVALUATION | {"labels": True}, at=(1, 4)), "warning", reason="losses")

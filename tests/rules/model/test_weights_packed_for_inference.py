@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.model.weights_packed_for_inference import WeightsPackedForInference
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 CLEAN = {"layers": 1, "packed": [], "mixed_up": [], "packable": []}
 
@@ -42,18 +41,14 @@ def test_does_not_apply_without_4_bit_weights():
     ],
 )
 def test_names_the_layer_and_what_was_done_with_it(what, place):
-    (found,) = run(CLEAN, what)
-    assert found.severity is Severity.ERROR
-    assert str(found.place) == "module layers.0.q"
+    found = only(run(CLEAN, what), "error", "module layers.0.q")
     assert place in map(str, found.places)
     assert (found.first_step, found.last_step) == (2, 3)
 
 
 def test_scales_in_the_wrong_order_are_found_in_the_facts():
-    (found,) = run(CLEAN | {"mixed_up": ["layers.0.q"]})
-    assert found.evidence["reason"] == "saved"
+    only(run(CLEAN | {"mixed_up": ["layers.0.q"]}), reason="saved")
 
 
 def test_what_an_evaluation_would_pack_is_information():
-    (found,) = run(CLEAN | {"packable": ["layers.0.q"]})
-    assert found.severity is Severity.INFO
+    only(run(CLEAN | {"packable": ["layers.0.q"]}), "info")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.numeric.epsilon_vanishes import EpsilonVanishes
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimizer):
@@ -22,8 +21,7 @@ def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimize
 
 @pytest.mark.parametrize("update", [None, 1.0])
 def test_warns_before_it_has_happened(update):
-    (finding,) = report(update).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(update).findings, "warning")
     assert [str(each) for each in finding.places] == [
         "optimizer eps",
         "param embed.weight",
@@ -32,15 +30,13 @@ def test_warns_before_it_has_happened(update):
 
 @pytest.mark.parametrize("update", [np.nan, np.inf])
 def test_is_an_error_once_an_update_was_not_finite(update):
-    (finding,) = report(update).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(update).findings, "error")
     assert "step 1 made 1 tensor of them non-finite" in finding.message
     assert "step 1" in map(str, finding.places)
 
 
 def test_gradients_that_were_not_finite_are_another_matter():
-    (finding,) = report(np.nan, gradient=np.nan).findings
-    assert finding.severity is Severity.WARNING
+    only(report(np.nan, gradient=np.nan).findings, "warning")
 
 
 @pytest.mark.parametrize(

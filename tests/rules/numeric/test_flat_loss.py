@@ -5,7 +5,7 @@ import pytest
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.flat_loss import FlatLoss
 from ftlab.rules.registry import all_rules
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only
 
 
 def check(builder):
@@ -28,8 +28,7 @@ def run(steps=12, fields=None, adapters=None, group=0, **columns):
 
 
 def test_an_optimizer_that_writes_nothing_is_named():
-    (finding,) = check(run())
-    assert str(finding.place) == "call optimizer.step"
+    finding = only(check(run()), place="call optimizer.step")
     assert finding.evidence["reason"] == "step-without-effect"
     assert (finding.first_step, finding.last_step) == (0, 11)
     assert "12 effective steps changed nothing" in finding.message
@@ -64,8 +63,7 @@ def test_a_sample_beside_the_rows_that_were_used_proves_nothing():
 
 def test_no_gradient_proves_it():
     builder = run(stuck_share=float("nan"), grad_l2=float("nan"), has_grad=0.0)
-    (finding,) = check(builder)
-    assert str(finding.place) == "object loss"
+    only(check(builder), place="object loss")
 
 
 def test_a_pair_whose_product_stays_zero_has_no_effect_though_half_of_it_moves():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.numeric.gradients_off_scale import GradientsOffScale
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 UNSCALE, BY_STEP = (
     ("unscale", "optimizer 0", {}),
@@ -82,8 +81,7 @@ def between(*before, growth=2.0, late=True, skipped=False, steps=3):
 
 
 def test_finds_that_the_scale_was_updated_between_two_optimizers():
-    (finding,) = between()
-    assert finding.severity is Severity.WARNING
+    finding = only(between(), "warning")
     assert "multiplied by 1.02e+03 were divided by 2.05e+03" in finding.message
     assert str(finding.places[0]) == "call scaler.update before scaler.step"
     assert finding.evidence["changed"] == finding.evidence["updates"] == 3
@@ -91,13 +89,11 @@ def test_finds_that_the_scale_was_updated_between_two_optimizers():
 
 
 def test_an_unchanged_scale_is_noted_only():
-    (finding,) = between(growth=1.0)
-    assert finding.severity is Severity.INFO
+    only(between(growth=1.0), "info")
 
 
 def test_gradients_that_were_unscaled_before_the_update_are_unscaled_twice():
-    (finding,) = between(("unscale", "optimizer 1", {}), growth=1.0)
-    assert finding.severity is Severity.ERROR
+    finding = only(between(("unscale", "optimizer 1", {}), growth=1.0), "error")
     assert finding.evidence["reason"] == "unscaled-twice"
 
 

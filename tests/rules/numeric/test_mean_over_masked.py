@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.numeric.mean_over_masked import MeanOverMasked
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 NAN = float("nan")
 
@@ -18,11 +17,9 @@ def check(*shares):
 
 
 def test_the_share_that_counts_is_told_and_only_noted():
-    (finding,) = check(0.05, 0.0625, 0.25, None)
-    assert finding.severity is Severity.INFO
+    finding = only(check(0.05, 0.0625, 0.25, None), "info", "op mean")
     assert "6.2% (5.0% to 25.0%)" in finding.message
     assert "16 times" in finding.message
-    assert str(finding.place) == "op mean"
     assert finding.last_step == 2
 
 

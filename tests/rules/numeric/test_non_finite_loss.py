@@ -7,7 +7,7 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.numeric.non_finite_loss import NonFiniteLoss
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 NAN, INF = math.nan, math.inf
 check = checker(NonFiniteLoss())
@@ -29,8 +29,7 @@ def test_an_unmeasured_loss_is_not_nan():
 
 
 def test_names_the_first_step_and_counts():
-    (finding,) = check(losses(2.0, 2.5, NAN, 2.0, INF))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(losses(2.0, 2.5, NAN, 2.0, INF)), "error")
     assert (finding.first_step, finding.last_step) == (2, 4)
     assert finding.message.startswith("loss is NaN at step 2; 2 of 5 losses")
     assert "it was 2.5 one step before" in finding.message

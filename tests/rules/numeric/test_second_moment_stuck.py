@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.numeric.second_moment_stuck import SecondMomentStuck
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 AT = (0, 4, 8, 16)
 
@@ -28,9 +27,7 @@ def report(
 
 
 def test_finds_a_moment_that_stays_above_small_gradients():
-    (finding,) = report(900.0).findings
-    assert finding.severity is Severity.WARNING
-    assert str(finding.place) == "optimizer exp_avg_sq"
+    finding = only(report(900.0).findings, "warning", "optimizer exp_avg_sq")
     assert (finding.first_step, finding.last_step) == (0, 16)
     assert finding.evidence["factor"] == pytest.approx(300.0, rel=1e-3)
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.numeric.stale_weight_casts import TABLE, StaleWeightCasts
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 
 def report(*marks):
@@ -23,8 +22,7 @@ def report(*marks):
 
 
 def test_finds_the_first_stale_weight():
-    (finding,) = report(None, (0, 1), None, (0, 1)).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(None, (0, 1), None, (0, 1)).findings, "error")
     assert [str(each) for each in finding.places] == ["call torch.autocast", "param b"]
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert "1 layer of 2" in finding.message

@@ -5,7 +5,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
@@ -23,8 +23,7 @@ def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
 
 @pytest.mark.parametrize("loss", [np.inf, np.nan])
 def test_finds_a_loss_that_overflows_at_every_scale(loss):
-    (finding,) = report([1, 1, 1], loss=loss).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report([1, 1, 1], loss=loss).findings, "error")
     assert finding.evidence["reason"] == "loss-overflows"
     assert "65536, 32768, 16384" in finding.message
     assert [str(place) for place in finding.places] == [
@@ -39,8 +38,7 @@ def test_two_infinite_losses_are_not_enough():
 
 
 def test_finds_gradients_that_overflow_at_a_scale_of_1():
-    (finding,) = report([1] * 17).findings
-    assert finding.evidence["reason"] == "gradients-overflow"
+    finding = only(report([1] * 17).findings, reason="gradients-overflow")
     assert "65536, 32768, ... 1" in finding.message
     assert "1 of 2 tensors" in finding.cause
     assert "layers.0.w" in finding.cause
@@ -84,9 +82,7 @@ def anew(scales, used, skips=None):
 
 
 def test_finds_a_new_scaler_in_each_step():
-    (finding,) = anew([1024] * 4, [1, 2, 3, 4])
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "made-anew"
+    finding = only(anew([1024] * 4, [1, 2, 3, 4]), "warning", reason="made-anew")
     assert str(finding.places[0]) == "call GradScaler"
     assert (finding.first_step, finding.last_step) == (0, 2)
     assert anew([1024] * 3, [1, 2, 3]) == ()

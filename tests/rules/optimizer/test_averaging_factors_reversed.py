@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.optimizer.averaging_factors_reversed import AveragingFactorsReversed
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*betas, kind="AdamW", module="torch.optim.adamw"):
@@ -15,8 +15,7 @@ def check(*betas, kind="AdamW", module="torch.optim.adamw"):
 
 
 def test_finds_betas_in_the_wrong_order():
-    (finding,) = check(0.999, 0.9)
-    assert str(finding.place) == "optimizer betas"
+    finding = only(check(0.999, 0.9), place="optimizer betas")
     assert finding.fix == "betas=(0.9, 0.999)"
     assert "the last 1000 gradients" in finding.cause
 

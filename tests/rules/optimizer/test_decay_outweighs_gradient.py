@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.optimizer.decay_outweighs_gradient import DecayOutweighsGradient
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 check = checker(DecayOutweighsGradient())
 
@@ -35,12 +35,11 @@ def penalty(grad, **settings):
 
 
 def test_finds_updates_that_are_decay():
-    (finding,) = check(run())
+    finding = only(check(run()), reason="decoupled")
     assert [str(place) for place in finding.places] == [
         "optimizer weight_decay",
         "param w",
     ]
-    assert finding.evidence["reason"] == "decoupled"
     assert "50 % of the update is weight decay in 1 tensor" in finding.message
 
 
@@ -65,8 +64,7 @@ def test_finds_a_penalty_of_ten_gradients(grad, found):
 
 
 def test_the_penalty_acts_on_lora_as_well():
-    (finding,) = check(penalty(0.001, role="lora_A"))
-    assert finding.evidence["reason"] == "penalty"
+    finding = only(check(penalty(0.001, role="lora_A")), reason="penalty")
     assert finding.first_step == 4
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from ftlab.rules.optimizer.eps_outweighs_moments import EpsOutweighsMoments
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 check = checker(EpsOutweighsMoments())
 
@@ -28,8 +28,7 @@ def run(*, eps=0.1, share=1.0, move=1e-3, first=0, steps=(0, 1, 2, 3), lr=1e-3):
 
 
 def test_finds_an_eps_that_is_all_of_the_denominator():
-    (finding,) = check(run())
-    assert str(finding.place) == "optimizer eps"
+    finding = only(check(run()), place="optimizer eps")
     assert [str(place) for place in finding.places[1:]] == ["param w"]
     assert "eps = 0.1" in finding.message
     assert finding.evidence["update_over_rate"] == pytest.approx(1e-3, rel=1e-3)

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from ftlab.probes.optimizer.optimizer_facts import optimizer_facts
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.optimizer.group_setting_not_read import GroupSettingNotRead
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 class Reader(torch.optim.AdamW):
@@ -30,9 +29,7 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_a_rate_under_another_librarys_name():
-    (finding,) = check(learning_rate=1e-2)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "param_groups[1]")
+    finding = only(check(learning_rate=1e-2), "warning", "optimizer param_groups[1]")
     assert finding.evidence["key"] == "learning_rate"
     assert "its lr is the default, 1e-06" in finding.message
     assert check(learning_rate=1e-2, steps=1) == ()

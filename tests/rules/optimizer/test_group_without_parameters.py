@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.optimizer.group_without_parameters import GroupWithoutParameters
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 REST = {"lr": 1e-3, "count": 20, "names": ["layers.0.weight"]}
 HEAD = {"lr": 1e-2, "count": 0, "names": []}
@@ -21,17 +21,14 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_a_group_whose_names_have_the_wrappers_before_them():
-    (finding,) = check(REST, HEAD)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "param_groups[1]")
+    finding = only(check(REST, HEAD), "warning", "optimizer param_groups[1]")
     assert Place("call", "torch.compile") in finding.places
     (finding,) = check(REST, HEAD, wrapper="DistributedDataParallel")
     assert Place("call", "torch.compile") not in finding.places
 
 
 def test_in_a_bare_model_it_may_be_meant():
-    (finding,) = check(REST, HEAD, wrapper="")
-    assert finding.severity is Severity.INFO
+    only(check(REST, HEAD, wrapper=""), "info")
 
 
 @pytest.mark.parametrize(

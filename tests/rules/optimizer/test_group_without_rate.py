@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.rules.optimizer.group_without_rate import GroupWithoutRate
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
@@ -28,25 +28,20 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_a_pair_whose_second_factor_cannot_move_is_an_error():
-    (finding,) = report((1e-3, 0.0), (1e-3, 0.0)).findings
-    assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "optimizer lr"
+    finding = only(report((1e-3, 0.0), (1e-3, 0.0)).findings, "error", "optimizer lr")
     assert "param_groups[1]" in finding.fix
 
 
 def test_a_pair_that_was_trained_before_is_a_warning():
-    (finding,) = report((1e-3, 0.0), (1e-3, 0.0), b_norm=1.0).findings
-    assert finding.severity is Severity.WARNING
+    only(report((1e-3, 0.0), (1e-3, 0.0), b_norm=1.0).findings, "warning")
 
 
 def test_a_frozen_first_factor_is_only_noted():
-    (finding,) = report((0.0, 1e-3), (0.0, 1e-3), b_norm=1.0).findings
-    assert finding.severity is Severity.INFO
+    only(report((0.0, 1e-3), (0.0, 1e-3), b_norm=1.0).findings, "info")
 
 
 def test_nothing_with_a_rate_is_an_error():
-    (finding,) = report((0.0, 0.0), (0.0, 0.0), b_norm=1.0).findings
-    assert finding.severity is Severity.ERROR
+    only(report((0.0, 0.0), (0.0, 0.0), b_norm=1.0).findings, "error")
 
 
 def test_what_a_schedule_gives_is_let_pass():
@@ -80,17 +75,13 @@ def at_zero(rate=0.0, made=0, updates=8, initial=1e-3):
 
 
 def test_a_schedule_that_is_never_stepped_keeps_everything_at_zero():
-    (finding,) = at_zero()
-    assert finding.evidence["reason"] == "never-stepped"
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("call", "scheduler.step")
+    only(at_zero(), "warning", "call scheduler.step", reason="never-stepped")
     assert at_zero(updates=7) == ()
     assert at_zero(rate=1e-3) == ()
 
 
 def test_a_schedule_that_gives_nothing():
-    (finding,) = at_zero(made=8)
-    assert finding.evidence["reason"] == "schedule-at-zero"
+    only(at_zero(made=8), reason="schedule-at-zero")
     assert at_zero(made=1) == ()
 
 

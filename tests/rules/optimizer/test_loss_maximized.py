@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.optimizer.loss_maximized import LossMaximized
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 GUESSING = math.log(128)
 
@@ -28,18 +27,14 @@ def check(losses, maximize=True, names=("m.w",), classes=128):
 
 
 def test_a_loss_that_climbs_past_guessing():
-    (finding,) = check([4.8, 4.84, 4.9, 5.2])
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "maximize")
+    finding = only(check([4.8, 4.84, 4.9, 5.2]), "warning", "optimizer maximize")
     assert finding.evidence["reason"] == "past-guessing"
     assert "guessing gives 4.85" in finding.message
 
 
 @pytest.mark.parametrize(("last", "classes"), [(GUESSING - 0.01, 128), (5.0, 0)])
 def test_what_may_be_unlearning_is_noted(last, classes):
-    (finding,) = check([0.1, 0.2, 0.4, last], classes=classes)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "rising"
+    only(check([0.1, 0.2, 0.4, last], classes=classes), "info", reason="rising")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
-from tests.runs import RunBuilder, checker, loop_ops, report_by
+from tests.runs import RunBuilder, checker, loop_ops, only, report_by
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 EVALUATE = ("forward", "model", {"mode": "eval", "grad_enabled": False})
@@ -64,9 +64,8 @@ def test_legal_orders_are_quiet(ops):
 
 
 def test_before_the_optimizer():
-    (finding,) = check(loop(*loop_ops("before")))
+    finding = only(check(loop(*loop_ops("before"))), "warning")
     assert finding.evidence["kind"] == "before-optimizer"
-    assert finding.severity is Severity.WARNING
     assert "between the forward pass and the step of optimizer 0" in finding.message
     order = Place("call", "scheduler.step before optimizer.step")
     assert finding.places == (order, Place("call", "scheduler.step"))
@@ -85,9 +84,8 @@ def test_twice():
 
 def test_per_micro_batch():
     micro = [op for i in range(4) for op in (FORWARD, back(i), plan())]
-    (finding,) = check(loop(ZERO, *micro, STEP))
+    finding = only(check(loop(ZERO, *micro, STEP)), "error")
     assert finding.evidence["kind"] == "per-micro-batch"
-    assert finding.severity is Severity.ERROR
     assert "once per micro-batch: 4 scheduler steps" in finding.message
 
 
@@ -171,8 +169,7 @@ CHAINED = (
 
 def test_a_scheduler_within_a_chain_that_the_loop_steps_too():
     ops = (FORWARD, back(), STEP, plan(1), plan(0))
-    (finding,) = check(loop(*ops, schedulers=CHAINED))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(loop(*ops, schedulers=CHAINED)), "error")
     assert finding.evidence["kind"] == "within-a-chain"
     assert finding.place == Place("call", "scheduler 1.step")
     assert "the loop steps LinearLR as well" in finding.message

@@ -6,7 +6,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
     OptimizerHoldsStaleParameters,
 )
-from tests.runs import RunBuilder, checker, report_by
+from tests.runs import RunBuilder, checker, only, report_by
 
 check = checker(OptimizerHoldsStaleParameters())
 
@@ -28,8 +28,7 @@ def facts(*optimizers, builder=None):
 
 def test_a_replaced_parameter_is_an_error():
     builder = facts({"foreign": [old()], "missing": ["lm_head.weight"]})
-    (finding,) = check(builder)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(builder), "error")
     assert "holds 1 parameter that the model does not have" in finding.message
     assert "128x64 float32 in group 0" in finding.message
     assert [str(place) for place in finding.places] == [
@@ -45,8 +44,7 @@ def test_the_name_that_it_probably_had_is_shown():
 
 
 def test_more_parameters_are_information_when_nothing_is_missing():
-    (finding,) = check(facts({"foreign": [old(())], "missing": []}))
-    assert finding.severity is Severity.INFO
+    finding = only(check(facts({"foreign": [old(())], "missing": []})), "info")
     assert "scalar float32" in finding.message
 
 

@@ -1,7 +1,7 @@
 """OPT006."""
 
 from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerState
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 
 def report(*, later, steps=1):
@@ -17,8 +17,7 @@ def report(*, later, steps=1):
 
 
 def test_names_what_got_another_shape_in_the_run():
-    (finding,) = report(later=True).findings
-    assert str(finding.place) == "param m.w"
+    finding = only(report(later=True).findings, place="param m.w")
     assert finding.first_step == 3
 
 

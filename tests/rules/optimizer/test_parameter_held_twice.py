@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.optimizer.parameter_held_twice import ParameterHeldTwice
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 BACK = ("backward", "loss", {})
 FIRST, SECOND = ("step", "optimizer 0", {}), ("step", "optimizer 1", {})
@@ -19,14 +19,11 @@ def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
 
 
 def test_finds_what_one_optimizer_holds_twice():
-    (finding,) = report("abb").findings
-    assert str(finding.place) == "param b"
-    assert finding.evidence["reason"] == "twice-in-one"
+    only(report("abb").findings, place="param b", reason="twice-in-one")
 
 
 def test_finds_what_two_optimizers_step_with_the_same_gradients():
-    (finding,) = report("ab", "bc").findings
-    assert str(finding.place) == "param b"
+    finding = only(report("ab", "bc").findings, place="param b")
     assert finding.evidence["steps"] == 4
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.optimizer.parameters_without_optimizer import (
     ParametersWithoutOptimizer,
 )
-from tests.runs import RunBuilder, reporter
+from tests.runs import RunBuilder, only, reporter
 
 report = reporter(ParametersWithoutOptimizer())
 
@@ -23,8 +22,7 @@ def missing(*names, steps=3, updates=None, waiting=()):
 
 
 def test_names_what_no_optimizer_updates():
-    (finding,) = report(missing("a", "c")).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(missing("a", "c")).findings, "error")
     assert "2 of 3 trainable tensors are in no optimizer group: a, c" in (
         finding.message
     )
@@ -39,14 +37,12 @@ def test_waits_for_optimizers_that_have_not_stepped(steps, found):
 
 
 def test_what_another_optimizer_holds_is_only_noted():
-    (finding,) = report(missing("a", "c", waiting="ac")).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(missing("a", "c", waiting="ac")).findings, "info")
     assert "2 trainable tensors wait for an optimizer" in finding.message
 
 
 def test_what_no_optimizer_holds_is_told_without_what_waits():
-    (finding,) = report(missing("a", "c", waiting="a")).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(missing("a", "c", waiting="a")).findings, "error")
     assert [place.name for place in finding.places] == ["c", "optimizer 0"]
 
 

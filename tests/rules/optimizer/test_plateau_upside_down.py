@@ -2,10 +2,10 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.step import Evaluation
 from ftlab.rules.optimizer.plateau_upside_down import PlateauUpsideDown
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 check = checker(PlateauUpsideDown())
 
@@ -48,8 +48,7 @@ def test_a_trainer_s_metric_says_which_way_is_better(mode, metric, found):
 
 
 def test_the_loss_of_a_step_where_larger_values_are_waited_for():
-    (finding,) = check(stepped(plateau("max"), 2.0))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(stepped(plateau("max"), 2.0)), "warning")
     assert finding.evidence["metric"] == "the loss"
     assert check(stepped(plateau("max"), 2.0, after=1.0)) == ()  # never lowered
     assert check(stepped(plateau("max"), 0.7)) == ()
@@ -88,9 +87,8 @@ def of(count, shares):
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_a_share_that_rises_with_what_is_learnt_is_no_error_rate(scale):
-    (finding,) = judged("min", of(128, RISING), scale=scale)
+    finding = only(judged("min", of(128, RISING), scale=scale), "warning")
     assert finding.evidence["reason"] == "share"
-    assert finding.severity is Severity.WARNING
     assert "128 samples" in finding.message
     assert finding.place == Place("config", "mode")
     assert judged("max", of(128, RISING), scale=scale) == ()
@@ -104,8 +102,7 @@ def test_an_error_rate_where_larger_values_are_waited_for():
 
 
 def test_what_may_have_been_rounded_is_noted_only():
-    (finding,) = judged("min", of(100, RISING))
-    assert finding.severity is Severity.INFO
+    only(judged("min", of(100, RISING)), "info")
 
 
 def test_an_evaluation_loss_that_rises_is_left_alone():
@@ -121,9 +118,8 @@ def test_a_share_must_rise_clearly_while_the_loss_falls():
 
 
 def test_what_follows_the_training_loss_is_a_loss():
-    (finding,) = judged("max", (2.4, 2.0, 1.4, 1.3, 1.2))
+    finding = only(judged("max", (2.4, 2.0, 1.4, 1.3, 1.2)), place="config mode")
     assert finding.evidence["reason"] == "follows"
-    assert finding.place == Place("config", "mode")
     assert judged("min", (2.4, 2.0, 1.4, 1.3, 1.2)) == ()
 
 

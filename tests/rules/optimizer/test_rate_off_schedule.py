@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rate_off_schedule import RateOffSchedule
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 STAIRS = {"step_size": 4, "gamma": 0.1, "base_lrs": [1e-2]}
 FUNCTION = {"schedule": "<lambda>", "base_lrs": [1e-3]}
@@ -34,9 +33,8 @@ def test_is_quiet_on_healthy_runs():
 
 
 def test_a_rate_that_was_not_loaded_with_the_schedule():
-    (finding,) = check(run(1e-2, 1e-2, 1e-2, 1e-3))
+    finding = only(check(run(1e-2, 1e-2, 1e-2, 1e-3)), place="optimizer lr")
     assert finding.evidence["reason"] == "off-formula"
-    assert finding.place == Place("optimizer", "lr")
     assert "at step 9 of its schedule StepLR sets 0.01" in finding.message
     assert "gives 0.0001" in finding.message
 
@@ -67,8 +65,7 @@ def test_a_window_that_begins_later_may_have_missed_a_hand():
 
 def test_a_function_that_returns_a_rate():
     sick = {"asked": FUNCTION, "kind": "LambdaLR", "begin": 0}
-    (finding,) = check(run(1e-6, 9e-7, 8e-7, **sick))
-    assert finding.evidence["reason"] == "rate-as-factor"
+    only(check(run(1e-6, 9e-7, 8e-7, **sick)), reason="rate-as-factor")
     assert len(check(run(5e-7, 1e-6, 9e-7, **sick))) == 1
     assert check(run(5e-7, 1e-6, 2e-6, **sick)) == ()
     assert check(run(5e-7, 4e-7, 3e-7, **sick)) == ()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rate_too_high import RateTooHigh
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 RISING = (4.0, 6.0, 30.0, 90.0, 80.0)
 check = checker(RateTooHigh())
@@ -22,9 +22,7 @@ def run(losses=RISING, weights=(2.0, 0.0), updates=(20.0, 9.0), measured=(0, 1, 
 
 
 def test_updates_larger_than_the_weights_and_a_loss_that_rises():
-    (finding,) = check(run())
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("optimizer", "lr")
+    finding = only(check(run()), "error", "optimizer lr")
     assert finding.places[1] == Place("param", "q.lora_A.weight")
     assert len(finding.places) == 2
     assert finding.evidence["ratio"] == 10.0

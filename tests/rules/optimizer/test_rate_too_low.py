@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.optimizer.rate_too_low import RateTooLow
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -31,9 +30,7 @@ def test_is_quiet_where_the_adapter_grows():
 
 
 def test_too_small_at_the_end_of_a_run_whose_length_is_known():
-    (finding,) = check(run(max_steps=30))
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "lr")
+    finding = only(check(run(max_steps=30)), "warning", "optimizer lr")
     assert finding.evidence["reason"] == "planned"
     assert finding.evidence["projected"] == pytest.approx(3.2e-5 * 30 / 16, rel=1e-3)
 
@@ -58,9 +55,7 @@ def test_what_the_schedule_takes_away_does_not_come():
 
 
 def test_a_run_of_unknown_length_is_noted_only():
-    (finding,) = check(run())
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "so-far"
+    only(check(run()), "info", reason="so-far")
 
 
 @pytest.mark.parametrize(

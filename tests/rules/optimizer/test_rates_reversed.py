@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rates_reversed import RatesReversed
-from tests.runs import RunBuilder, checker
+from tests.runs import RunBuilder, checker, only
 
 check = checker(RatesReversed())
 
@@ -42,8 +42,7 @@ def test_is_quiet_on_a_healthy_run():
 
 @pytest.mark.parametrize("schedule", [0.0, 0.1])
 def test_rates_that_fall_towards_the_head(schedule):
-    (finding,) = check(blocks(8.0, 4.0, 2.0, 1.0, schedule=schedule))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(blocks(8.0, 4.0, 2.0, 1.0, schedule=schedule)), "warning")
     assert finding.evidence["reason"] == "towards-the-head"
     assert finding.place == Place("optimizer", "param_groups[3]")
     assert "from the first of layers to the last, by 0.5 each: " in finding.message
@@ -79,9 +78,8 @@ def test_parts_outside_of_lists_are_no_series():
 
 
 def test_a_first_factor_that_is_faster():
-    (finding,) = check(factors(16e-4, 1e-4))
+    finding = only(check(factors(16e-4, 1e-4)), place="optimizer param_groups[1]")
     assert finding.evidence["reason"] == "first-factor-faster"
-    assert finding.place == Place("optimizer", "param_groups[1]")
     assert "lora_A is 16 times that of lora_B" in finding.message
 
 

@@ -5,7 +5,7 @@ import pytest
 from ftlab.rules.optimizer.scheduler_of_another_optimizer import (
     SchedulerOfAnotherOptimizer,
 )
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 OPTIMIZERS = ({"groups": [{}]}, {"groups": [{}]})
 
@@ -31,8 +31,7 @@ def report(owner, used=same, schedulers=None, steps=8, target=0):
 
 @pytest.mark.parametrize("owner", [1, None])
 def test_finds_a_schedule_whose_optimizer_never_steps(owner):
-    (finding,) = report(owner).findings
-    assert str(finding.place) == "call scheduler.step"
+    finding = only(report(owner).findings, place="call scheduler.step")
     assert finding.evidence["rate_in_use"] == 1e-3
 
 

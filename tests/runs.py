@@ -106,6 +106,12 @@ class RunBuilder:
         self.step_number += 1
         return self
 
+    def steps(self, count: int, *columns: Values | None, **fields: Any) -> "RunBuilder":
+        """Append steps that are all alike."""
+        for _ in range(count):
+            self.step(*columns, **fields)
+        return self
+
 
 def healthy_lora(steps: int = 40, layers: int = 3, every: int = 16) -> RunBuilder:
     """Build a run of LoRA that learns: the gradient of A is 0 at step 0 only."""
@@ -183,7 +189,12 @@ def checker(rule: Rule) -> Callable[[RunBuilder], tuple[Finding, ...]]:
 
 
 def only(
-    findings: Iterable[Finding], severity: str = "", place: str = "", reason: str = ""
+    findings: Iterable[Finding],
+    severity: str = "",
+    place: str = "",
+    *,
+    steps: tuple[int, int] | None = None,
+    **evidence: Any,
 ) -> Finding:
     """Return the one finding there is; what is given of it must hold."""
     (finding,) = findings
@@ -191,6 +202,13 @@ def only(
         assert finding.severity.label == severity
     if place:
         assert str(finding.place) == place
-    if reason:
-        assert finding.evidence["reason"] == reason
+    if steps is not None:
+        assert (finding.first_step, finding.last_step) == steps
+    for name, value in evidence.items():
+        assert finding.evidence[name] == value
     return finding
+
+
+def places(finding: Finding) -> list[str]:
+    """Return the places of a finding as text."""
+    return [str(place) for place in finding.places]

@@ -17,6 +17,7 @@ import ftlab
 from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, own
 from ftlab.laboratory.bottlenecks import bottlenecks
 from ftlab.records.errors import BadValueError
+from tests.models import update
 
 
 class Squeezed(nn.Module):
@@ -127,9 +128,7 @@ def trained(model: Any, steps: int = 3) -> Any:
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=1e-2)
     for _ in range(steps):
-        model(**batches()[0]).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batches()[0]).loss, optimizer)
     return model
 
 

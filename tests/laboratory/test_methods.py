@@ -13,6 +13,7 @@ from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
 
 import ftlab
 from ftlab.faults.builders.tiny import batches, llama
+from tests.models import update
 
 OF_ITS_OWN = {"XLORA": "test_xlora.py: it weighs adapters that are on disk"}
 PROJECTIONS = {"target_modules": ["q_proj", "v_proj"]}
@@ -62,9 +63,7 @@ def trained(method: str) -> tuple[Any, dict[str, torch.Tensor]]:
         given = dict(batch)
         if method in ("MULTITASK_PROMPT_TUNING", "POLY"):
             given["task_ids"] = torch.zeros(len(batch["input_ids"]), dtype=torch.long)
-        model(**given).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**given).loss, optimizer)
     return model, given
 
 

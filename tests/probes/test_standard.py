@@ -9,7 +9,7 @@ from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.probes.moments_of import Bench, finished, rows_of
 
 
@@ -150,9 +150,7 @@ def test_no_probe_waits_for_a_gpu():
     model = tiny_lora(use_dora=True, modules_to_save=["lm_head"]).to("cuda")
     optimizer = torch.optim.AdamW(trainables(model), lr=1e-2, fused=True)
     inputs = [{k: v.to("cuda") for k, v in batch.items()} for batch in batches(3)]
-    model(**inputs[0]).loss.backward()
-    optimizer.step()  # makes the optimizer's state and loads kernels
-    optimizer.zero_grad()
+    update(model(**inputs[0]).loss, optimizer)
     bench = Bench(model, optimizer)
     readings = []
     for probe in standard_probes(activations=True):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ftlab.probes.watched import WALK_INTERVAL
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.probes.recording import Recording, true_norms
 
 
@@ -17,9 +17,7 @@ def small():
 
 def train(model, optimizer, count=1):
     for _ in range(count):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(torch.ones(2, 4)).sum(), optimizer)
 
 
 def test_names_carry_what_views_and_rules_need():

@@ -16,9 +16,8 @@ KNOWN = ScannedRows("rows", 50, {"text": 50}, (FoundRows("duplicate-row", 9),))
 
 
 def test_the_findings_are_those_of_the_rules():
-    (finding,) = findings_of(KNOWN)
+    finding = only(findings_of(KNOWN), threshold=0.01)
     assert (finding.code, finding.evidence["reason"]) == ("DAT061", "duplicate-row")
-    assert finding.evidence["threshold"] == 0.01
     assert finding.healthy == "below 1 % of the rows"
 
 

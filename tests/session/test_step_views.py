@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    Trainer,
-    TrainingArguments,
-    get_cosine_schedule_with_warmup,
-)
+from transformers import Trainer, TrainingArguments, get_cosine_schedule_with_warmup
 
 import ftlab
 from tests.models import Rows, batches, tiny_lora

@@ -17,6 +17,7 @@ from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.chats import sized, tokenizer
 from ftlab.probes.behaviour.answers import pieces, repetition
 from ftlab.records.errors import BadValueError
+from tests.models import update
 
 PROMPT = "where do boats carry bread"
 CHAT = [
@@ -49,9 +50,7 @@ def trained(model: Any, words: Any, steps: int, **asked: Any) -> Any:
     with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:
         for _ in range(steps):
             loss = model(**rows(words)).loss
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(loss, optimizer)
             losses.append(loss.item())
     return watch, losses, torch.rand(1)
 

@@ -12,11 +12,7 @@ import torch
 import ftlab
 from ftlab.records.errors import BadValueError, NotReplayableError, RunFolderError
 from ftlab.replay.snapshots.codec import Packer, Unpacker
-from ftlab.replay.snapshots.folder import (
-    read_manifest,
-    read_tensors,
-    write_folder,
-)
+from ftlab.replay.snapshots.folder import read_manifest, read_tensors, write_folder
 from ftlab.replay.snapshots.weights import checksum
 from tests.disks import disk_of
 from tests.models import tiny_llama

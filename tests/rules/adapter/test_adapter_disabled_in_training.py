@@ -48,8 +48,7 @@ def test_says_nothing_of_a_model_without_adapters():
 def test_disable_adapter_layers_is_named_with_every_layer():
     model = with_head()
     case = at_step(model, lambda _: model.base_model.disable_adapter_layers())
-    finding = only(report(record(case, 5)).findings, "error")
-    assert (finding.first_step, finding.last_step) == (SWITCH, 4)
+    finding = only(report(record(case, 5)).findings, "error", steps=(SWITCH, 4))
     places = [str(place) for place in finding.places]
     names = [n for n, m in model.named_modules() if hasattr(m, "lora_A")]
     assert places[: len(names)] == [f"module {name}" for name in names]

@@ -7,9 +7,9 @@ import pytest
 from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
-from tests.runs import RunBuilder, found_by, only
+from tests.runs import RunBuilder, found_by, only, places
 from tests.versions import older_than
-from tests.wired import OPTIMIZER, findings, places
+from tests.wired import OPTIMIZER, findings
 
 
 def check(model, **settings):

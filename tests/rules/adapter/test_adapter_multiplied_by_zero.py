@@ -5,8 +5,8 @@ import pytest
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
-from tests.runs import RunBuilder, found_by, only
-from tests.wired import findings, places
+from tests.runs import RunBuilder, found_by, only, places
+from tests.wired import findings
 
 
 def check(model):

@@ -62,8 +62,7 @@ def test_a_checkpoint_is_read_when_its_trainer_begins(checkpoint, trainer, reaso
         model={"peft": {"default": {}}, "start": start, "trainable": 8},
         training={"trainer_class": trainer},
     )
-    (finding,) = found_by(AdapterNotLoaded(), builder.run)
-    assert finding.evidence["reason"] == reason
+    finding = only(found_by(AdapterNotLoaded(), builder.run), reason=reason)
     assert (finding.severity is Severity.INFO) == (reason == "not-resumed-yet")
 
 
@@ -166,8 +165,7 @@ def beside(adapters, steps=0, ops=(), optimizers=(), **model):
     builder = RunBuilder().facts(
         model=facts | {"start": {"adapters": adapters}}, optimizers=optimizers
     )
-    for _ in range(steps):
-        builder.step(ops=ops)
+    builder.steps(steps, ops=ops)
     return found_by(AdapterNotLoaded(), builder.run)
 
 
@@ -209,8 +207,7 @@ def filled(adapters=FILLED, ops=(), steps=0, **file):
     start = {"adapters": adapters, "file": AS_IN_FILE | file}
     facts = {"peft": {name: {} for name in adapters}, "start": start, "trainable": 8}
     builder = RunBuilder().facts(model=facts, optimizers=({"class": "AdamW"},))
-    for _ in range(steps):
-        builder.step(ops=ops)
+    builder.steps(steps, ops=ops)
     return found_by(AdapterNotLoaded(), builder.run)
 
 

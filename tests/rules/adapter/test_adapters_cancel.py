@@ -5,7 +5,7 @@ import math
 import pytest
 
 from ftlab.rules.adapter.adapters_cancel import AdaptersCancel
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, report_by
 
 
 def check(*shares, alone=(2.0, 1.0), inactive=False):
@@ -28,8 +28,7 @@ def check(*shares, alone=(2.0, 1.0), inactive=False):
 
 
 def test_a_sum_that_is_half_of_the_largest():
-    (found,) = check(1.0, 0.5, 0.4)
-    assert (found.first_step, found.last_step) == (1, 2)
+    found = only(check(1.0, 0.5, 0.4), steps=(1, 2))
     assert "adapters a and b are active together" in found.message
     assert "40 % of the largest one (median of 2 layers)" in found.message
     assert str(found.places[1]) == "module model.layers.0.q"

@@ -9,8 +9,8 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     two_trained,
 )
 from ftlab.rules.adapter.combination_off_its_sum import CombinationOffItsSum
-from tests.runs import RunBuilder, found_by, only
-from tests.wired import findings, places
+from tests.runs import RunBuilder, found_by, only, places
+from tests.wired import findings
 
 
 def check(weights, scaling, *, active=("both",), rslora=True, alpha=16, lost=()):
@@ -104,7 +104,7 @@ def test_a_combination_that_was_passed_by_is_named():
         "after it ran 'b'"
     )
     assert found.fix == "Call model.set_adapter('mix') before the model is evaluated."
-    assert [str(place) for place in found.places] == [
+    assert places(found) == [
         "call set_adapter",
         "call add_weighted_adapter",
         "config active_adapters",

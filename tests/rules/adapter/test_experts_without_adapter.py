@@ -4,9 +4,9 @@ import pytest
 
 from ftlab.faults.builders.tiny import fused_experts, llama, lora
 from ftlab.rules.adapter.experts_without_adapter import ExpertsWithoutAdapter
-from tests.runs import RunBuilder, only, report_by
+from tests.runs import RunBuilder, only, places, report_by
 from tests.versions import older_than
-from tests.wired import findings, places
+from tests.wired import findings
 
 EXPERTS = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
 

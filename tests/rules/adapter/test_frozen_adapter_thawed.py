@@ -93,8 +93,7 @@ def test_one_that_was_made_active_may_be_meant(change):
 
 
 def test_one_that_was_loaded_for_use_learns_beside_another():
-    (finding,) = findings()
-    assert finding.evidence["tensors"] == 2
+    finding = only(findings(), tensors=2)
     assert finding.place.name == "model.layers.0.q.lora_A.one.weight"
     assert "call disable_adapter" in map(str, finding.places)
 

@@ -131,8 +131,7 @@ def test_what_was_wrong_before_it_was_merged_has_another_cause(
     builder = RunBuilder().facts(model={"peft": {"d": {}}})
     ops = [("unload", "adapters", {}), ("save", "model", GOOD | save)]
     builder.step(ops=ops if unloaded_first else ops[::-1])
-    (finding,) = found_by(IncompleteAdapterFile(), builder.run)
-    assert finding.evidence["reason"] == reason
+    only(found_by(IncompleteAdapterFile(), builder.run), reason=reason)
 
 
 def test_a_folder_below_holds_the_adapter_that_was_trained():

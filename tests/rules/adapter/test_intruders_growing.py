@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.intruders_growing import IntrudersGrowing
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def check(*counts):
@@ -30,13 +30,9 @@ def check(*counts):
 
 
 def test_half_of_the_largest_directions_are_new():
-    (found,) = check((0, 0, 0), (1, 2, 3), (4, 6, 7))
+    found = only(check((0, 0, 0), (1, 2, 3), (4, 6, 7)), steps=(2, 2))
     assert "6 are new to the base (median of 3 layers), 0 at step 0" in found.message
-    assert (found.first_step, found.last_step) == (2, 2)
-    assert [str(each) for each in found.places] == [
-        "module model.layers.2.q",
-        "module model.layers.1.q",
-    ]
+    assert places(found) == ["module model.layers.2.q", "module model.layers.1.q"]
 
 
 @pytest.mark.parametrize(

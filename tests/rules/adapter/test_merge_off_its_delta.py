@@ -8,7 +8,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, only, reporter
+from tests.runs import RunBuilder, only, places, reporter
 
 report = reporter(MergeOffItsDelta())
 
@@ -43,8 +43,7 @@ def test_names_the_weights_the_factor_and_the_cause():
     ],
 )
 def test_tells_what_was_done(factor, columns, reason):
-    finding = only(report(merged({"q": factor}, **columns)).findings, "warning")
-    assert finding.evidence["reason"] == reason
+    only(report(merged({"q": factor}, **columns)).findings, "warning", reason=reason)
 
 
 def test_another_strength_is_a_note():
@@ -65,8 +64,7 @@ def test_each_adapter_is_told_once():
 def test_a_right_merge_that_is_made_again_is_told():
     builder = merged({"q": 1.0})
     given(builder.step(), 1, {"q": 2.0})
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    only(report(builder).findings, steps=(1, 1))
 
 
 def rounded(error, delta=1.0, **meta):
@@ -97,10 +95,7 @@ def test_eight_bits_are_judged_like_floating_point(bits, found):
 
 def test_the_layer_and_the_call_are_named():
     (finding,) = report(rounded(0.9, dtype="4-bit", quantized=True)).findings
-    assert [str(place) for place in finding.places] == [
-        "module m.q",
-        "call merge_and_unload",
-    ]
+    assert places(finding) == ["module m.q", "call merge_and_unload"]
     assert finding.evidence["error"] == pytest.approx(0.9)
 
 

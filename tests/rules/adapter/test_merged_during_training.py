@@ -26,8 +26,7 @@ def test_names_the_layers_the_call_and_the_step():
     builder.step(ops=passing(on))
     builder.step(ops=[("merge", "adapters", {"call": "merge_adapter"})])
     builder.step(ops=passing(merged)).step(ops=passing(merged))
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (2, 3)
+    finding = only(report(builder).findings, steps=(2, 3))
     places = [str(place) for place in finding.places]
     assert places[0] == "module model.layers.0.q"
     assert "call merge_adapter" in places
@@ -74,8 +73,7 @@ def states():
 def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
     builder, on, merged = states()
     builder.step(ops=stepping(on, on)).step(ops=stepping(on, merged))
-    finding = only(report(builder).findings, reason="stepped")
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    finding = only(report(builder).findings, reason="stepped", steps=(1, 1))
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
     assert "call optimizer.step" in map(str, finding.places)
 

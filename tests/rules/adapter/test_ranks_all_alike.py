@@ -1,8 +1,7 @@
 """ADP051."""
 
 from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
-from tests.runs import RunBuilder, found_by, only
-from tests.wired import places
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def check(*steps, r=8):

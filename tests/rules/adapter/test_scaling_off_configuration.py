@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_off_configuration import ScalingOffConfiguration
-from tests.runs import RunBuilder, found_by, only
-from tests.wired import places
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def check(*scalings, r=8, alpha=16, rslora=False, **meta):

@@ -8,6 +8,7 @@ from ftlab.records.step import Block
 from ftlab.rules.adapter.start_off_base import APART, StartOffBase
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
+from tests.runs import only
 
 SCALED = {"factor": 0, "off_base": 0.7, "off_scaled": 1e-6, "off_biasless": 0.7}
 BIASLESS = {"factor": 0, "off_base": 0.3, "off_scaled": 0.3, "off_biasless": 1e-6}
@@ -32,8 +33,7 @@ def findings(**values):
     ],
 )
 def test_a_reason_that_is_proven(values, reason, places):
-    (finding,) = findings(**values)
-    assert finding.evidence["reason"] == reason
+    finding = only(findings(**values), reason=reason)
     assert [str(place) for place in finding.places] == places
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.statistics_not_saved import StatisticsNotSaved
-from tests.runs import RunBuilder, found_by, only
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
@@ -22,7 +22,7 @@ def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
 
 def test_statistics_that_move_are_noted():
     finding = only(findings(), "info")
-    assert [str(p) for p in finding.places] == ["module bn", "config modules_to_save"]
+    assert places(finding) == ["module bn", "config modules_to_save"]
 
 
 def test_it_is_a_warning_once_the_adapter_is_saved():

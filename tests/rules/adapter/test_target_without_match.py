@@ -8,9 +8,9 @@ from ftlab.faults.builders.methods import rescaled
 from ftlab.faults.builders.tiny import fused_experts, gpt2, llama, lora, own
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
-from tests.runs import only
+from tests.runs import only, places
 from tests.versions import older_than
-from tests.wired import findings, places
+from tests.wired import findings
 
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -47,8 +47,7 @@ def test_a_list_for_many_models_is_only_noted(also):
 
 def test_a_role_that_got_no_adapter_is_a_warning_with_its_layers():
     model = lora(gpt2(), target_modules=["c_attn", "q_proj", "v_proj", "up_proj"])
-    finding = only(check(model), "warning")
-    assert finding.evidence["without_match"] == 3
+    finding = only(check(model), "warning", without_match=3)
     assert places(finding)[0] == "config target_modules"
     modules = [name.rpartition(".h.")[2] for name in places(finding)[1:]]
     assert modules == ["0.mlp.c_fc", "1.mlp.c_fc", "0.mlp.c_proj", "1.mlp.c_proj"]
@@ -105,9 +104,8 @@ def test_heads_that_peft_names_itself_need_not_all_exist():
 
 
 def test_an_excluded_parent_excludes_none_of_its_children():
-    (finding,) = check(lora(llama(), exclude_modules=["layers.0"]))
+    finding = only(check(lora(llama(), exclude_modules=["layers.0"])), layers=2)
     assert str(finding.place) == "config exclude_modules"
-    assert finding.evidence["layers"] == 2
     assert len(finding.places) == 3
 
 

@@ -5,8 +5,8 @@ import torch
 from ftlab.faults.builders.heads import classifier
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.rules.adapter.task_head_frozen import TaskHeadFrozen
-from tests.runs import only
-from tests.wired import findings, places
+from tests.runs import only, places
+from tests.wired import findings
 
 
 def check(model, **settings):

@@ -28,8 +28,7 @@ def two_adapters(held=("a",)):
 def test_a_switch_that_stays_is_named_with_the_adapter_that_runs():
     builder, a, b = two_adapters()
     builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    finding = only(report(builder).findings, steps=(1, 1))
     places = [str(place) for place in finding.places]
     assert places[0] == "param m.q.lora_A.b.weight"
     assert "call set_adapter" in places
@@ -70,8 +69,7 @@ def test_a_second_stage_that_runs_the_adapter_of_the_first_is_found():
     builder.step(ops=passing(a))
     builder.facts(step=0, optimizers=groups("b"))
     builder.step(ops=passing(a)).step(ops=passing(a))
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 2)
+    only(report(builder).findings, steps=(1, 2))
 
 
 def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():
@@ -140,8 +138,7 @@ def both_held(gradients):
 
 
 def test_one_that_is_switched_away_has_no_gradient_and_is_named_with_the_other():
-    (finding,) = both_held((0.0, 0.0, 1.0, 1.0))
-    assert finding.evidence["lost"] == "a"
+    finding = only(both_held((0.0, 0.0, 1.0, 1.0)), lost="a")
     assert str(finding.places[-1]) == "param m.q.lora_B.b.weight"
 
 

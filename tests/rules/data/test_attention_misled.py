@@ -5,14 +5,7 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.attention_misled import AttentionMisled
-from tests.rules.data.rows import (
-    EOS,
-    PAD,
-    SPECIAL,
-    check,
-    row,
-    text,
-)
+from tests.rules.data.rows import EOS, PAD, SPECIAL, check, row, text
 from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = AttentionMisled()

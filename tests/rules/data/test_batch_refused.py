@@ -4,11 +4,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.rules.data.batch_refused import BatchRefused
 from ftlab.rules.engine import Engine
-from tests.rules.data.odd import (
-    found,
-    odd,
-    run_of,
-)
+from tests.rules.data.odd import found, odd, run_of
 from tests.runs import only
 
 RULE = BatchRefused()

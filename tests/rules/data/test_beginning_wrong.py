@@ -8,21 +8,8 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.rules.data.beginning_wrong import SAMPLES, BeginningWrong
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    SPECIAL,
-    TURN,
-    check,
-    row,
-    run_of,
-    text,
-)
-from tests.rules.data.talks import (
-    FACTS,
-    part,
-    sample,
-)
+from tests.rules.data.rows import BOS, EOS, SPECIAL, TURN, check, row, run_of, text
+from tests.rules.data.talks import FACTS, part, sample
 from tests.runs import only
 
 RULE = BeginningWrong()
@@ -180,8 +167,7 @@ def test_some_rows_may_begin_twice():
 def test_control_tokens_are_not_quoted():
     marked = [[TURN, *text(5, n), TURN] for n in range(10, 15)]
     rows = [row([BOS, *each, *each, 7, 8]) for each in marked]
-    (finding,) = check(RULE, [*rows, plain(30), plain(31)])
-    assert finding.evidence["threshold"] == 0.5
+    only(check(RULE, [*rows, plain(30), plain(31)]), threshold=0.5)
 
 
 def spaced(number, second):

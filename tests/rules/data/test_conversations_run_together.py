@@ -52,9 +52,8 @@ def test_one_may_be_quoted():
 
 
 def test_each_question_has_a_system_message_of_its_own():
-    (finding,) = check(sample(*SYSTEM * 3), template=PLAIN)
+    finding = only(check(sample(*SYSTEM * 3), template=PLAIN), conversations=2)
     assert finding.place == Place("token", "90 of sample 0")
-    assert finding.evidence["conversations"] == 2
 
 
 def test_a_system_message_now_and_then_belongs_to_the_conversation():

@@ -7,16 +7,7 @@ from ftlab.probes.tokens.sample_reading import Columns
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.end_not_trained import EndNotTrained
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    SPECIAL,
-    TURN,
-    check,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, SPECIAL, TURN, check, row, run_of, text
 from tests.runs import only
 
 RULE = EndNotTrained()
@@ -128,8 +119,7 @@ def found(rows):
 
 
 def test_no_sample_has_an_end():
-    finding = only(found(ENDLESS), "warning", "token 3 of sample 0")
-    assert finding.evidence["samples"] == 4
+    only(found(ENDLESS), "warning", "token 3 of sample 0", samples=4)
 
 
 def test_paragraphs_that_begin_anyhow_are_information():

@@ -4,10 +4,7 @@ import math
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.inputs_unfit import InputsUnfit
-from tests.rules.data.odd import (
-    found,
-    odd,
-)
+from tests.rules.data.odd import found, odd
 from tests.runs import only
 
 RULE = InputsUnfit()
@@ -42,6 +39,5 @@ def test_the_field_and_its_number_are_named():
 
 def test_the_widest_sample_is_named():
     wide = odd("off-scale", "input_values", position=-1, value=6e4, limit=1e4)
-    (finding,) = found(RULE, (0, wide), (1, wide))
+    finding = only(found(RULE, (0, wide), (1, wide)), steps=(0, 1))
     assert finding.places == (Place("sample", "1"),)
-    assert (finding.first_step, finding.last_step) == (0, 1)

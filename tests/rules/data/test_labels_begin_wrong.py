@@ -10,17 +10,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.labels_begin_wrong import LabelsBeginWrong
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    PAD,
-    SPECIAL,
-    TURN,
-    check,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, PAD, SPECIAL, TURN, check, row, run_of, text
 from tests.rules.data.talks import part, sample
 from tests.runs import RunBuilder, found_by, only
 
@@ -56,14 +46,12 @@ def found(rows):
 
 def test_a_first_token_that_is_left_out_cuts_words():
     rows = rows_of(lambda n: [80 + n], lambda n: [100 + n])
-    finding = only(found(rows), "warning", "token 8 of sample 0")
-    assert finding.evidence["cut"] == 8
+    only(found(rows), "warning", "token 8 of sample 0", cut=8)
 
 
 def test_two_tokens_may_be_left_out():
     rows = rows_of(lambda n: [120 + n, 80 + n], lambda n: [100 + n])
-    finding = only(found(rows), place="token 8 of sample 0")
-    assert finding.evidence["left_out"] == 2
+    only(found(rows), place="token 8 of sample 0", left_out=2)
 
 
 def test_a_right_mask_begins_behind_what_closes_the_prompt():

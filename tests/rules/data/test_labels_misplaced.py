@@ -5,15 +5,7 @@ import pytest
 from ftlab.records.finding import Place
 from ftlab.rules.data.labels_misplaced import LabelsMisplaced
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    PAD,
-    check,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, PAD, check, row, run_of, text
 from tests.rules.numeric.losses import losses
 from tests.runs import only
 

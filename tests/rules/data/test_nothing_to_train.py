@@ -9,10 +9,7 @@ from ftlab.records.finding import Place
 from ftlab.rules.data.nothing_to_train import NothingToTrain
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
-from tests.rules.data.odd import (
-    found,
-    odd,
-)
+from tests.rules.data.odd import found, odd
 from tests.runs import only
 
 RULE = NothingToTrain()

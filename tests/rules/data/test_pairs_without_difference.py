@@ -10,10 +10,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.pairs_without_difference import PairsWithoutDifference
-from tests.rules.data.rows import (
-    row,
-    text,
-)
+from tests.rules.data.rows import row, text
 from tests.runs import RunBuilder, found_by, only
 
 RULE = PairsWithoutDifference()

@@ -2,13 +2,7 @@
 
 from ftlab.records.finding import Place
 from ftlab.rules.data.pooled_at_padding import PooledAtPadding
-from tests.rules.data.rows import (
-    PAD,
-    SPECIAL,
-    check,
-    row,
-    text,
-)
+from tests.rules.data.rows import PAD, SPECIAL, check, row, text
 from tests.runs import only
 
 RULE = PooledAtPadding()

@@ -4,17 +4,8 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.questions_trained import QuestionsTrained
-from tests.rules.data.rows import (
-    EOS,
-    check as check_rows,
-    row,
-    text,
-)
-from tests.rules.data.talks import (
-    check,
-    part,
-    sample,
-)
+from tests.rules.data.rows import EOS, check as check_rows, row, text
+from tests.rules.data.talks import check, part, sample
 from tests.runs import only
 
 RULE = QuestionsTrained()

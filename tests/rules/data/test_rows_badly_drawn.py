@@ -13,13 +13,8 @@ from ftlab.records.names import NameRecord
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.step import Block
 from ftlab.rules.data.rows_badly_drawn import BATCHES, LEAST, ROWS, RowsBadlyDrawn
-from tests.rules.data.loaders import (
-    check as check_loaders,
-)
-from tests.rules.data.odd import (
-    found as found_odd,
-    odd,
-)
+from tests.rules.data.loaders import check as check_loaders
+from tests.rules.data.odd import found as found_odd, odd
 from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = RowsBadlyDrawn()
@@ -139,8 +134,7 @@ def test_other_epochs_are_healthy(epochs, order):
 
 def test_an_epoch_that_has_just_begun_is_not_judged():
     assert check(ROWS_ORDER, ROWS_ORDER[:4]).findings == ()
-    (finding,) = check(ROWS_ORDER, ROWS_ORDER, ROWS_ORDER[:4]).findings
-    assert finding.evidence["epochs"] == 1
+    only(check(ROWS_ORDER, ROWS_ORDER, ROWS_ORDER[:4]).findings, epochs=1)
 
 
 def test_streams_have_a_set_epoch_of_their_own():
@@ -193,8 +187,7 @@ def test_labels_one_after_the_other(order):
 
 
 def test_a_second_epoch_is_not_looked_at():
-    (finding,) = check_loaders(RULE, start(), start(step=12), rows=SORTED + MIXED)
-    assert finding.evidence["rows"] == 48
+    only(check_loaders(RULE, start(), start(step=12), rows=SORTED + MIXED), rows=48)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,8 @@ def test_it_is_about_runs_with_a_tokenizer():
     [(turned, "vocabulary"), (lowered, "normaliser"), (ended_otherwise, "eos_token")],
 )
 def test_what_gives_other_ids_is_found_with_its_step(change, parts):
-    finding = only(found(change), "error", "object tokenizer")
+    finding = only(found(change), "error", "object tokenizer", parts=parts)
     assert finding.first_step == 1
-    assert finding.evidence["parts"] == parts
 
 
 def test_the_first_harmful_change_is_told():
@@ -112,8 +111,7 @@ def as_a_mark(made):
 
 
 def test_a_piece_that_became_an_added_token_gives_words_other_ids():
-    (finding,) = found(as_a_mark, other_ids=True)
-    assert finding.evidence["parts"] == "added tokens"
+    only(found(as_a_mark, other_ids=True), parts="added tokens")
     assert found(as_a_mark, other_ids=False) == ()
 
 

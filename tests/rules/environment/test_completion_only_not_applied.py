@@ -3,9 +3,7 @@
 import pytest
 
 from ftlab.records.finding import Place
-from ftlab.rules.environment.completion_only_not_applied import (
-    CompletionOnlyNotApplied,
-)
+from ftlab.rules.environment.completion_only_not_applied import CompletionOnlyNotApplied
 from tests.runs import RunBuilder, found_by, only
 
 ASKED = {"completion_only_loss": True}

@@ -1,8 +1,6 @@
 """ENV005."""
 
-from ftlab.rules.environment.smoothed_targets_unshifted import (
-    SmoothedTargetsUnshifted,
-)
+from ftlab.rules.environment.smoothed_targets_unshifted import SmoothedTargetsUnshifted
 from tests.rules.environment.trainers import found
 from tests.runs import only
 

@@ -27,9 +27,7 @@ def scaled(kind="norm", **detail):
 
 
 def report(*ops, steps=4, **fields):
-    builder = RunBuilder()
-    for _ in range(steps):
-        builder.step(ops=ops, **({"grad_norm": 5.0} | fields))
+    builder = RunBuilder().steps(steps, ops=ops, **({"grad_norm": 5.0} | fields))
     return report_by(ClippingOutOfOrder(), builder.run)
 
 

@@ -45,8 +45,7 @@ def test_a_hook_that_comes_with_each_step_is_found():
 
 
 def test_a_hook_that_comes_with_each_epoch_is_found():
-    (found,) = check((None, None, None, None, None, 2, 3)).findings
-    assert (found.first_step, found.last_step) == (8, 16)
+    only(check((None, None, None, None, None, 2, 3)).findings, steps=(8, 16))
 
 
 def test_all_objects_of_a_function_are_one_finding():
@@ -73,8 +72,7 @@ def test_hooks_that_do_not_grow_on_and_on_are_left_alone(alike):
 def test_hooks_that_hold_different_things_count_where_they_come_with_each_step():
     ones = [1] * 7
     assert check(ones[:6], (2, 3, 4, 5, 6, 10)).findings == ()
-    (found,) = check(ones, (2, 3, 4, 5, 6, 10, 17)).findings
-    assert found.evidence["threshold"] == 16
+    only(check(ones, (2, 3, 4, 5, 6, 10, 17)).findings, threshold=16)
 
 
 def test_one_hook_for_each_adapter_or_layer_is_left_alone():

@@ -16,8 +16,7 @@ def clip(limit=1.0, kind="norm", **detail):
 def report(*clips, steps=4, norm=5.0, kind="SGD"):
     builder = RunBuilder()
     builder.facts(optimizers=({"class": kind},))
-    for _ in range(steps):
-        builder.step(ops=(BACK, *clips, STEP), grad_norm=norm)
+    builder.steps(steps, ops=(BACK, *clips, STEP), grad_norm=norm)
     return report_by(LimitOutOfScale(), builder.run)
 
 
@@ -31,8 +30,7 @@ def report(*clips, steps=4, norm=5.0, kind="SGD"):
     ],
 )
 def test_finds_limits_that_are_none(limit, kind, reason):
-    finding = only(report(clip(limit, kind)).findings, "error")
-    assert finding.evidence["reason"] == reason
+    finding = only(report(clip(limit, kind)).findings, "error", reason=reason)
     assert str(finding.place) == f"call clip_grad_{kind}_"
 
 

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.gradient.recomputed_otherwise import RecomputedOtherwise
-from tests.runs import RunBuilder, found_by, only
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def run(*differences, names=("layers.0", "layers.0.mlp")):
@@ -32,12 +32,8 @@ def test_takes_a_difference_of_a_thousandth(difference, found):
 
 
 def test_names_the_innermost_module_and_the_steps():
-    (found,) = run(None, 0.1, None, 0.2)
-    assert [str(p) for p in found.places] == [
-        "module layers.0.mlp",
-        "config preserve_rng_state",
-    ]
-    assert (found.first_step, found.last_step) == (1, 3)
+    found = only(run(None, 0.1, None, 0.2), steps=(1, 3))
+    assert places(found) == ["module layers.0.mlp", "config preserve_rng_state"]
     assert found.evidence["largest_difference"] == pytest.approx(0.2)
 
 
@@ -52,10 +48,7 @@ def test_another_dtype_is_told_as_the_cause_of_a_difference():
     builder.step(values={"recomputed": 4.0})
     found = only(found_by(RecomputedOtherwise(), builder.run), reason="other-dtype")
     assert "gave float32" in found.message
-    assert [str(p) for p in found.places] == [
-        "call torch.autocast",
-        "module layers.0.mlp",
-    ]
+    assert places(found) == ["call torch.autocast", "module layers.0.mlp"]
 
 
 @pytest.mark.parametrize(("first", "again", "found"), [(1, 1, 1), (0, 1, 0), (2, 0, 0)])

@@ -14,9 +14,7 @@ def back(micro, labels, weight=0.5, **detail):
 
 
 def report(*backs, steps=4):
-    builder = RunBuilder()
-    for _ in range(steps):
-        builder.step(ops=(*backs, STEP))
+    builder = RunBuilder().steps(steps, ops=(*backs, STEP))
     return report_by(UnevenMicroBatches(), builder.run)
 
 
@@ -47,8 +45,7 @@ def test_steps_that_were_not_looked_at_do_not_count():
         look = number % 4 == 0
         ops = (back(0, 10 * look), back(1, 30 * look), STEP)
         builder.step(ops=ops)
-    (finding,) = found_by(UnevenMicroBatches(), builder.run)
-    assert finding.evidence["looks"] == 3
+    only(found_by(UnevenMicroBatches(), builder.run), looks=3)
 
 
 def test_two_looks_are_not_enough():

@@ -1,7 +1,7 @@
 """MOD004: buffers that nothing filled, and tensors on meta."""
 
 from ftlab.rules.model.buffer_without_values import BufferWithoutValues
-from tests.runs import RunBuilder, found_by, only, report_by
+from tests.runs import RunBuilder, found_by, only, places, report_by
 
 
 def run(bad=None, meta=()):
@@ -17,10 +17,7 @@ def test_is_quiet_where_all_is_filled():
 def test_says_which_and_what_is_in_it():
     (found,) = run({"m.rotary.inv_freq": "holds NaN"})
     assert "m.rotary.inv_freq holds NaN" in found.message
-    assert [str(p) for p in found.places] == [
-        "param m.rotary.inv_freq",
-        "call model.to_empty",
-    ]
+    assert places(found) == ["param m.rotary.inv_freq", "call model.to_empty"]
 
 
 def test_meta_is_a_finding_of_its_own():

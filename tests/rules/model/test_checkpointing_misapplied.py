@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.model.checkpointing_misapplied import CheckpointingMisapplied
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 TABLE = "nested_checkpoints"
 META = {"outer": "CheckpointWrapper", "inner": "Layer"}
@@ -82,7 +82,7 @@ def test_running_twice_takes_two_steps_and_the_last_too(steps, found):
 
 
 def test_names_the_modules_and_who_calls_the_two():
-    (found,) = nested(1, 3)
+    found = only(nested(1, 3), steps=(1, 3))
     assert [str(each) for each in found.places[:2]] == [
         "module layers.0",
         "module layers.1",
@@ -90,4 +90,3 @@ def test_names_the_modules_and_who_calls_the_two():
     assert "ran 3 times" in found.message
     assert "CheckpointWrapper" in found.cause
     assert "Layer" in found.cause
-    assert (found.first_step, found.last_step) == (1, 3)

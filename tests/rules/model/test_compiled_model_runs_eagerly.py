@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.model.compiled_model_runs_eagerly import CompiledModelRunsEagerly
-from tests.runs import RunBuilder, checker, healthy_lora, only
+from tests.runs import RunBuilder, checker, healthy_lora, only, places
 
 FAILED = {"kind": "failed", "error": "BackendCompilerFailed", "reason": "no gcc"}
 LIMIT = {"kind": "limit", "guard": "self.calls == 7", "line": "toy.py:3"}
@@ -43,8 +43,7 @@ def test_is_left_out_where_nothing_is_compiled():
 
 
 def test_a_model_that_was_passed_by_at_every_step_is_found():
-    found = only(called([(0, 1), (0, 2)]), place="call torch.compile")
-    assert found.evidence["calls"] == 3
+    only(called([(0, 1), (0, 2)]), place="call torch.compile", calls=3)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +67,8 @@ def test_is_quiet_where_all_frames_are_compiled():
 )
 def test_what_was_compiled_nevertheless_makes_it_a_remark(count, severity):
     frames = ("a", FAILED | {"frames": 2}), ("b", FAILED | {"frames": 1})
-    (found,) = noted(*frames, count=count)
-    assert found.severity is severity
-    assert found.evidence["failed"] == 3
-    assert [str(p) for p in found.places] == [
+    found = only(noted(*frames, count=count), severity.label, failed=3)
+    assert places(found) == [
         "config suppress_errors",
         "call torch.compile",
         "module a",

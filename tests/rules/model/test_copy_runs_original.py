@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.model.copy_runs_original import CopyRunsOriginal
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, only
 
 
 def report(steps):
@@ -16,11 +16,9 @@ def report(steps):
 
 
 def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():
-    (found,) = report([(2, 0), (2, 1), (0, None), (3, 1)])
-    assert (found.first_step, found.last_step) == (1, 3)
+    found = only(report([(2, 0), (2, 1), (0, None), (3, 1)]), steps=(1, 3), calls=5)
     assert str(found.place) == "call copy.deepcopy"
     assert "object another Toy" in map(str, found.places)
-    assert found.evidence["calls"] == 5
 
 
 @pytest.mark.parametrize("steps", [[(0, None)] * 3, [(1, 0)] * 3])

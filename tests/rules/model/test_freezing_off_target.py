@@ -56,8 +56,7 @@ def test_marks_of_one_kind_are_one_finding():
     ],
 )
 def test_what_may_be_meant_is_noted(one, peft, severity):
-    (finding,) = check(peft, attributes=[one])
-    assert finding.severity is severity
+    only(check(peft, attributes=[one]), severity.label)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,6 @@ def test_what_may_be_meant_is_noted(one, peft, severity):
     ],
 )
 def test_blocks_by_digits_are_a_warning_where_they_are_sure(one, severity):
-    (finding,) = check(numbered=[one])
-    assert finding.severity is severity
+    finding = only(check(numbered=[one]), severity.label)
     assert Place("module", "model.layers.10") in finding.places
     assert "'layers.1.'" in finding.fix

@@ -1,7 +1,7 @@
 """MOD005: hooks that compiled graphs run without."""
 
 from ftlab.rules.model.hook_not_in_graph import HookNotInGraph
-from tests.runs import RunBuilder, found_by
+from tests.runs import RunBuilder, found_by, places
 
 
 def run(ignored):
@@ -16,5 +16,5 @@ def test_is_quiet_where_every_hook_is_in_the_graph():
 
 def test_names_the_module_and_the_kind():
     (found,) = run({"m.embed": "forward hook"})
-    assert [str(p) for p in found.places] == ["module m.embed", "call torch.compile"]
+    assert places(found) == ["module m.embed", "call torch.compile"]
     assert "forward hook" in found.message

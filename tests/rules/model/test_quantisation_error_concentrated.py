@@ -5,7 +5,7 @@ import pytest
 from ftlab.rules.model.quantisation_error_concentrated import (
     QuantisationErrorConcentrated,
 )
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, places, report_by
 
 
 def check(*errors):
@@ -22,10 +22,7 @@ def test_one_layer_that_lost_most():
     (found,) = check(0.1, 0.1, 0.1, 0.6, 0.12, 0.09, 0.1, 0.3)
     assert "lost 60 % of the weight of model.layers.3.q, 10 % of the" in found.message
     assert "2 layers of 8" in found.message
-    assert [str(each) for each in found.places] == [
-        "module model.layers.3.q",
-        "module model.layers.7.q",
-    ]
+    assert places(found) == ["module model.layers.3.q", "module model.layers.7.q"]
     assert "'lm_head', 'model.layers.3.q', 'model.layers.7.q'" in found.fix
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.model.scales_of_other_weights import ScalesOfOtherWeights
-from tests.runs import RunBuilder, only, report_by
+from tests.runs import RunBuilder, only, places, report_by
 
 FOUND = {"written": ["q", "v"], "blocks": 900, "slope": 0.02, "error": 0.03, "own": -1}
 
@@ -15,7 +15,7 @@ def check(scales=None):
 
 def test_scales_that_do_not_follow_the_codes_are_of_other_weights():
     found = only(check(FOUND).findings, "error")
-    assert [str(place) for place in found.places] == [
+    assert places(found) == [
         "module q",
         "module v",
         "call load_state_dict",

@@ -36,10 +36,7 @@ def check(on, kind="part", again=0, moved=(), looks=None):
     [("part", "module guide"), ("other", "object guide"), ("own", "call model.eval")],
 )
 def test_a_teacher_with_dropout_on_in_each_step_is_found(kind, place):
-    found = only(check((3, 3, 3), kind), "warning")
-    assert found.evidence["reason"] == kind
-    assert str(found.place) == place
-    assert (found.first_step, found.last_step) == (0, 2)
+    only(check((3, 3, 3), kind), "warning", place, reason=kind, steps=(0, 2))
 
 
 def test_one_that_is_known_from_the_second_step_on_is_found():

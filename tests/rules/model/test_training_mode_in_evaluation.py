@@ -19,10 +19,7 @@ def check(detail=EVALUATION, at=(2,), on=3.0, steps=6):
 
 
 def test_an_evaluation_with_dropout_on_is_noted():
-    found = only(check(), "info", "call model.eval")
-    assert (found.first_step, found.last_step) == (2, 2)
-    assert found.evidence["forwards"] == 4
-    assert found.evidence["dropouts_on"] == 3
+    only(check(), "info", "call model.eval", steps=(2, 2), forwards=4, dropouts_on=3)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ def run(four_bit, *used):
                 90 + row, "four_bit", name, "module", "", since_step=2, meta=meta
             )
         )
-    for _ in range(4):
-        builder.step()
+    builder.steps(4)
     return found_by(WeightsPackedForInference(), builder.run)
 
 
@@ -41,9 +40,8 @@ def test_does_not_apply_without_4_bit_weights():
     ],
 )
 def test_names_the_layer_and_what_was_done_with_it(what, place):
-    found = only(run(CLEAN, what), "error", "module layers.0.q")
+    found = only(run(CLEAN, what), "error", "module layers.0.q", steps=(2, 3))
     assert place in map(str, found.places)
-    assert (found.first_step, found.last_step) == (2, 3)
 
 
 def test_scales_in_the_wrong_order_are_found_in_the_facts():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftlab.rules.numeric.epsilon_vanishes import EpsilonVanishes
-from tests.runs import RunBuilder, found_by, only, report_by
+from tests.runs import RunBuilder, found_by, only, places, report_by
 
 
 def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimizer):
@@ -22,10 +22,7 @@ def report(update=None, *, dtype="float16", gradient=1.0, adapter="", **optimize
 @pytest.mark.parametrize("update", [None, 1.0])
 def test_warns_before_it_has_happened(update):
     finding = only(report(update).findings, "warning")
-    assert [str(each) for each in finding.places] == [
-        "optimizer eps",
-        "param embed.weight",
-    ]
+    assert places(finding) == ["optimizer eps", "param embed.weight"]
 
 
 @pytest.mark.parametrize("update", [np.nan, np.inf])

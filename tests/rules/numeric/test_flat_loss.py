@@ -22,22 +22,19 @@ def run(steps=12, fields=None, adapters=None, group=0, **columns):
             builder.tensor(name, meta={"group": group})
     else:
         builder.lora("layers.0")
-    for _ in range(steps):
-        builder.step(STILL | columns, adapters, **(fields or {}))
+    builder.steps(steps, STILL | columns, adapters, **(fields or {}))
     return builder
 
 
 def test_an_optimizer_that_writes_nothing_is_named():
-    finding = only(check(run()), place="call optimizer.step")
+    finding = only(check(run()), place="call optimizer.step", steps=(0, 11))
     assert finding.evidence["reason"] == "step-without-effect"
-    assert (finding.first_step, finding.last_step) == (0, 11)
     assert "12 effective steps changed nothing" in finding.message
 
 
 def test_steps_behind_the_last_measurement_are_not_judged():
     builder = run(4)
-    for _ in range(20):
-        builder.step({"grad_l2": 0.3, "has_grad": 1.0})
+    builder.steps(20, {"grad_l2": 0.3, "has_grad": 1.0})
     assert check(builder) == ()
     builder.step(STILL)
     assert len(check(builder)) == 1

@@ -24,9 +24,7 @@ SCALER_STEP = step(scaler=True)
 
 
 def report(*ops, steps=3, scale=1024.0):
-    builder = RunBuilder()
-    for _ in range(steps):
-        builder.step(ops=ops, loss_scale=scale)
+    builder = RunBuilder().steps(steps, ops=ops, loss_scale=scale)
     return report_by(GradientsOffScale(), builder.run)
 
 
@@ -41,9 +39,7 @@ WRONG = {
 
 @pytest.mark.parametrize("reason", WRONG)
 def test_finds_it_in_two_updates(reason):
-    (finding,) = report(*WRONG[reason], steps=2).findings
-    assert finding.evidence["reason"] == reason
-    assert (finding.first_step, finding.last_step) == (0, 1)
+    only(report(*WRONG[reason], steps=2).findings, reason=reason, steps=(0, 1))
     assert report(*WRONG[reason], steps=1).findings == ()
 
 

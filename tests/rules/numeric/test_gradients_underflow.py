@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.numeric.gradients_underflow import TABLE, GradientsUnderflow
-from tests.runs import RunBuilder, report_by
+from tests.runs import RunBuilder, places, report_by
 
 
 def report(zero=0.6, coarse=0.9, *, norm=1e-6, points=2, other=(8, 8), **fields):
@@ -27,10 +27,7 @@ def report(zero=0.6, coarse=0.9, *, norm=1e-6, points=2, other=(8, 8), **fields)
 
 def test_finds_zeros_among_coarse_numbers():
     (finding,) = report().findings
-    assert [str(each) for each in finding.places] == [
-        "call GradScaler.scale",
-        "param w0",
-    ]
+    assert places(finding) == ["call GradScaler.scale", "param w0"]
     assert "60 % of the gradient of 1 tensor" in finding.message
     assert "without a scaler" in finding.message
 

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.numeric.loss_worse_than_guessing import STREAK, LossWorseThanGuessing
-from tests.runs import RunBuilder, found_by, report_by
+from tests.runs import RunBuilder, found_by, only, report_by
 
 WORDS = 1000
 CHANCE = math.log(WORDS)
@@ -49,8 +49,7 @@ def test_what_the_inputs_cost_tells_bad_labels_from_a_bad_model(
         builder.run.append(Block("losses", step, np.array([7], np.int32), columns))
         values = {"labels": 9.0, "vocabulary": float(WORDS), "entropy": 1.0}
         builder.step({"grad_l2": 1.0}, loss=1.5 * CHANCE, values=values)
-    (finding,) = found_by(LossWorseThanGuessing(), builder.run)
-    assert finding.evidence["reason"] == reason
+    finding = only(found_by(LossWorseThanGuessing(), builder.run), reason=reason)
     assert finding.severity.name == severity
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from ftlab.rules.numeric.non_finite_gradients_replaced import (
-    NonFiniteGradientsReplaced,
-)
-from tests.runs import RunBuilder, report_by
+from ftlab.rules.numeric.non_finite_gradients_replaced import NonFiniteGradientsReplaced
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def report(norms, losses=None, skipped=False):
@@ -22,12 +20,8 @@ def report(norms, losses=None, skipped=False):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_finds_updates_whose_gradients_were_not_finite(value):
-    (finding,) = report([1.0, value, value, value, 1.0]).findings
-    assert [str(each) for each in finding.places] == [
-        "call torch.nan_to_num",
-        "param b",
-    ]
-    assert (finding.first_step, finding.last_step) == (1, 3)
+    finding = only(report([1.0, value, value, value, 1.0]).findings, steps=(1, 3))
+    assert places(finding) == ["call torch.nan_to_num", "param b"]
 
 
 def test_two_of_them_or_a_few_of_many_are_let_pass():

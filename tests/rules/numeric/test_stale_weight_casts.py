@@ -5,7 +5,7 @@ import numpy as np
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.numeric.stale_weight_casts import TABLE, StaleWeightCasts
-from tests.runs import RunBuilder, only, report_by
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def report(*marks):
@@ -22,9 +22,8 @@ def report(*marks):
 
 
 def test_finds_the_first_stale_weight():
-    finding = only(report(None, (0, 1), None, (0, 1)).findings, "error")
-    assert [str(each) for each in finding.places] == ["call torch.autocast", "param b"]
-    assert (finding.first_step, finding.last_step) == (1, 3)
+    finding = only(report(None, (0, 1), None, (0, 1)).findings, "error", steps=(1, 3))
+    assert places(finding) == ["call torch.autocast", "param b"]
     assert "1 layer of 2" in finding.message
 
 

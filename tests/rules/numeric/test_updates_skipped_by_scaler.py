@@ -5,7 +5,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
-from tests.runs import RunBuilder, found_by, only, report_by
+from tests.runs import RunBuilder, found_by, only, places, report_by
 
 
 def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
@@ -26,7 +26,7 @@ def test_finds_a_loss_that_overflows_at_every_scale(loss):
     finding = only(report([1, 1, 1], loss=loss).findings, "error")
     assert finding.evidence["reason"] == "loss-overflows"
     assert "65536, 32768, 16384" in finding.message
-    assert [str(place) for place in finding.places] == [
+    assert places(finding) == [
         "call GradScaler.update",
         "object loss",
         "param model.layers.0.w",

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.rules.optimizer.decay_outweighs_gradient import DecayOutweighsGradient
-from tests.runs import RunBuilder, checker, only
+from tests.runs import RunBuilder, checker, only, places
 
 check = checker(DecayOutweighsGradient())
 
@@ -36,10 +36,7 @@ def penalty(grad, **settings):
 
 def test_finds_updates_that_are_decay():
     finding = only(check(run()), reason="decoupled")
-    assert [str(place) for place in finding.places] == [
-        "optimizer weight_decay",
-        "param w",
-    ]
+    assert places(finding) == ["optimizer weight_decay", "param w"]
     assert "50 % of the update is weight decay in 1 tensor" in finding.message
 
 

@@ -19,8 +19,7 @@ def check(rates=(1e-6, 1e-6), steps=3, kind=torch.optim.AdamW, scheduled=False, 
     if scheduled:
         torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5)
     builder = RunBuilder().facts(optimizers=optimizer_facts(model, [optimizer]))
-    for _ in range(steps):
-        builder.step(lr=rates)
+    builder.steps(steps, lr=rates)
     return found_by(GroupSettingNotRead(), builder.run)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.optimizer.group_without_parameters import GroupWithoutParameters
-from tests.runs import RunBuilder, found_by, only
+from tests.runs import RunBuilder, found_by, only, places
 
 REST = {"lr": 1e-3, "count": 20, "names": ["layers.0.weight"]}
 HEAD = {"lr": 1e-2, "count": 0, "names": []}
@@ -71,7 +71,4 @@ def test_a_group_without_decay_that_misses_the_norms_is_noted(
     assert len(findings) == found
     for finding in findings:
         assert finding.severity is Severity.INFO
-        assert [str(place) for place in finding.places] == [
-            "optimizer param_groups[1]",
-            "param norm.weight",
-        ]
+        assert places(finding) == ["optimizer param_groups[1]", "param norm.weight"]

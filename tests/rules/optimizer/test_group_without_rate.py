@@ -18,8 +18,7 @@ def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
         for lr, first in zip(rates, initial, strict=True)
     ]
     builder.facts(optimizers=({"class": "AdamW", "groups": groups},))
-    for _ in range(steps):
-        builder.step({"weight_l2": [1.0, b_norm]}, lr=rates)
+    builder.steps(steps, {"weight_l2": [1.0, b_norm]}, lr=rates)
     return report_by(GroupWithoutRate(), builder.run)
 
 

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.optimizer.masked_rows_moved import MaskedRowsMoved
-from tests.runs import RunBuilder, checker, only
+from tests.runs import RunBuilder, checker, only, places
 
 check = checker(MaskedRowsMoved())
 
@@ -30,10 +30,7 @@ def run(*looks, decay=0.01, grad=1.0):
 
 def test_finds_masked_rows_that_decay_moves():
     finding = only(check(run((40, 39, 39), (40, 39, 39))), reason="weight-decay")
-    assert [str(place) for place in finding.places] == [
-        "param words.weight",
-        "optimizer weight_decay",
-    ]
+    assert places(finding) == ["param words.weight", "optimizer weight_decay"]
     assert "97.5 % of the rows of words.weight" in finding.message
 
 

@@ -64,8 +64,7 @@ def test_legal_orders_are_quiet(ops):
 
 
 def test_before_the_optimizer():
-    finding = only(check(loop(*loop_ops("before"))), "warning")
-    assert finding.evidence["kind"] == "before-optimizer"
+    finding = only(check(loop(*loop_ops("before"))), "warning", kind="before-optimizer")
     assert "between the forward pass and the step of optimizer 0" in finding.message
     order = Place("call", "scheduler.step before optimizer.step")
     assert finding.places == (order, Place("call", "scheduler.step"))
@@ -77,23 +76,20 @@ def test_a_closure_runs_the_forward_within_the_update():
 
 
 def test_twice():
-    (finding,) = check(loop(*loop_ops("twice")))
-    assert finding.evidence["kind"] == "several-times"
+    finding = only(check(loop(*loop_ops("twice"))), kind="several-times")
     assert "2 scheduler steps for one optimizer step" in finding.message
 
 
 def test_per_micro_batch():
     micro = [op for i in range(4) for op in (FORWARD, back(i), plan())]
-    finding = only(check(loop(ZERO, *micro, STEP)), "error")
-    assert finding.evidence["kind"] == "per-micro-batch"
+    finding = only(check(loop(ZERO, *micro, STEP)), "error", kind="per-micro-batch")
     assert "once per micro-batch: 4 scheduler steps" in finding.message
 
 
 def test_repetitions_that_the_ledger_joined_count():
     twice = plan(times=2)
     builder = loop(FORWARD, back(), STEP, plan())
-    for _ in range(8):
-        builder.step(ops=(FORWARD, back(), STEP, twice))
+    builder.steps(8, ops=(FORWARD, back(), STEP, twice))
     assert len(check(builder)) == 1
 
 
@@ -104,8 +100,7 @@ def test_takes_three_repetitions(count, found):
 
 def test_takes_half_of_the_updates():
     builder = loop(*loop_ops("before"), count=4)
-    for _ in range(5):
-        builder.step(ops=loop_ops("after"))
+    builder.steps(5, ops=loop_ops("after"))
     assert check(builder) == ()
 
 
@@ -195,8 +190,7 @@ def test_what_a_chain_holds_may_be_stepped_before_the_run():
 def test_the_first_cycle_of_a_window_is_not_whole():
     builder = RunBuilder()
     builder.step_number = 7
-    for _ in range(3):
-        builder.step(ops=loop_ops("before"))
+    builder.steps(3, ops=loop_ops("before"))
     assert check(builder) == ()
 
 

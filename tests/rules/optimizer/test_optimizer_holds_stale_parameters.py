@@ -6,7 +6,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
     OptimizerHoldsStaleParameters,
 )
-from tests.runs import RunBuilder, checker, only, report_by
+from tests.runs import RunBuilder, checker, only, places, report_by
 
 check = checker(OptimizerHoldsStaleParameters())
 
@@ -31,10 +31,7 @@ def test_a_replaced_parameter_is_an_error():
     finding = only(check(builder), "error")
     assert "holds 1 parameter that the model does not have" in finding.message
     assert "128x64 float32 in group 0" in finding.message
-    assert [str(place) for place in finding.places] == [
-        "optimizer optimizer 0",
-        "param lm_head.weight",
-    ]
+    assert places(finding) == ["optimizer optimizer 0", "param lm_head.weight"]
     assert "lm_head.weight" in finding.cause
 
 
@@ -103,8 +100,7 @@ def test_what_changed_after_the_last_step_is_not_judged():
     builder = facts({"foreign": [], "missing": []})
     builder.facts(step=1, optimizers=({"foreign": [old()], "missing": ["x"]},))
     assert check(builder) == ()
-    (finding,) = check(builder.step())
-    assert (finding.first_step, finding.last_step) == (2, 2)
+    finding = only(check(builder.step()), steps=(2, 2))
     assert finding.message.startswith("step 2:")
 
 

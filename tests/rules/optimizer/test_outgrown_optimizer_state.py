@@ -7,12 +7,10 @@ from tests.runs import RunBuilder, only, report_by
 def report(*, later, steps=1):
     builder = RunBuilder()
     builder.facts(step=0, optimizers=({"misfits": [] if later else ["m.w"]},))
-    for _ in range(3):
-        builder.step()
+    builder.steps(3)
     if later:
         builder.facts(step=2, optimizers=({"misfits": ["m.w"]},))
-    for _ in range(steps if later else 0):
-        builder.step()
+    builder.steps(steps if later else 0)
     return report_by(OutgrownOptimizerState(), builder.run)
 
 

@@ -13,8 +13,7 @@ CLEAR = ("zero_grad", "optimizer 0", {})
 def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
     optimizers = tuple({"groups": [{"names": list(names)}]} for names in held)
     builder = RunBuilder().facts(model={"class": "Toy"}, optimizers=optimizers)
-    for _ in range(steps):
-        builder.step(ops=ops)
+    builder.steps(steps, ops=ops)
     return report_by(ParameterHeldTwice(), builder.run)
 
 

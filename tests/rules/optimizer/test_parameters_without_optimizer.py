@@ -16,8 +16,7 @@ def missing(*names, steps=3, updates=None, waiting=()):
         builder.tensor(text)
     facts = {"missing": list(names), "waiting": list(waiting)}
     builder.facts(optimizers=(facts,))
-    for _ in range(steps):
-        builder.step(None if updates is None else {"update_l2": updates})
+    builder.steps(steps, None if updates is None else {"update_l2": updates})
     return builder
 
 
@@ -70,8 +69,7 @@ def test_master_weights_in_the_optimizer_are_enough():
 
 def test_a_parameter_without_a_gradient_is_dropped():
     builder = missing("a", "b", steps=0)
-    for _ in range(2):
-        builder.step({"has_grad": (0, 1, 1)})
+    builder.steps(2, {"has_grad": (0, 1, 1)})
     (finding,) = report(builder).findings
     assert finding.place.name == "b"
 
@@ -80,8 +78,7 @@ def test_what_changed_after_the_last_step_is_not_judged():
     builder = missing()
     builder.facts(step=2, optimizers=({"missing": ["a"]},))
     assert report(builder).findings == ()
-    (finding,) = report(builder.step()).findings
-    assert (finding.first_step, finding.last_step) == (3, 3)
+    finding = only(report(builder.step()).findings, steps=(3, 3))
     assert finding.message.startswith("step 3:")
 
 
@@ -101,8 +98,7 @@ def adapted(groups, lost):
         meta = {"adapter": adapter, "group": group, "module": name.split(".")[0]}
         builder.tensor(name, meta=meta)
     builder.facts(optimizers=({"missing": lost},))
-    for _ in range(3):
-        builder.step()
+    builder.steps(3)
     (finding,) = report(builder).findings
     return finding.evidence["reason"]
 

@@ -48,8 +48,7 @@ def test_a_trainer_s_metric_says_which_way_is_better(mode, metric, found):
 
 
 def test_the_loss_of_a_step_where_larger_values_are_waited_for():
-    finding = only(check(stepped(plateau("max"), 2.0)), "warning")
-    assert finding.evidence["metric"] == "the loss"
+    only(check(stepped(plateau("max"), 2.0)), "warning", metric="the loss")
     assert check(stepped(plateau("max"), 2.0, after=1.0)) == ()  # never lowered
     assert check(stepped(plateau("max"), 0.7)) == ()
     assert check(stepped(plateau("max"), None)) == ()
@@ -58,8 +57,7 @@ def test_the_loss_of_a_step_where_larger_values_are_waited_for():
 def test_a_metric_of_an_evaluation_is_known_by_its_value():
     builder = plateau("min")
     builder.run.append(Evaluation(0, 0.0, {"eval_accuracy": 0.25, "eval_x": 0.5}))
-    (finding,) = check(stepped(builder, 0.25))
-    assert finding.evidence["metric"] == "eval_accuracy"
+    only(check(stepped(builder, 0.25)), metric="eval_accuracy")
     builder = plateau("min")
     builder.run.append(Evaluation(0, 0.0, {"eval_x": 0.5, "eval_loss": 2.0}))
     assert check(stepped(builder, 0.5)) == ()
@@ -72,8 +70,7 @@ def judged(mode, shares, losses=(2.0, 1.5, 1.0, 0.9, 0.8), *, every=2, scale=1.0
     """Step the scheduler every few steps; it lowers the rate at the last one."""
     builder = plateau(mode)
     for index, (share, loss) in enumerate(zip(shares, losses, strict=True)):
-        for _ in range(every - 1):
-            builder.step(ops=("backward",), loss=loss + 0.0123456)
+        builder.steps(every - 1, ops=("backward",), loss=loss + 0.0123456)
         fell = index == len(shares) - 1
         rates = {"lr_before": [1.0], "lr_after": [0.1 if fell else 1.0]}
         moves = ("scheduler_step", "scheduler 0", rates | {"best": 0.0})

@@ -42,8 +42,7 @@ def test_a_long_run_that_learns_slowly_will_get_there():
 
 def test_more_is_asked_of_a_run_that_is_over_than_of_one_that_may_go_on():
     assert check(run(growth=2e-5)) == ()
-    (finding,) = check(run(growth=2e-5, max_steps=20))
-    assert finding.evidence["threshold"] == 1e-3
+    only(check(run(growth=2e-5, max_steps=20)), threshold=1e-3)
 
 
 def test_what_the_schedule_takes_away_does_not_come():

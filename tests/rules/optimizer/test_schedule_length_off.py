@@ -181,8 +181,7 @@ def test_the_arguments_of_a_trainer_without_a_scheduler():
 def test_several_steps_of_the_scheduler_for_each_update():
     builder = planned(WARMED, max_steps=8)
     moves = moved(0.0, 0.1)
-    for _ in range(4):
-        builder.step(ops=("forward", "backward", UPDATE, moves, moves))
+    builder.steps(4, ops=("forward", "backward", UPDATE, moves, moves))
     warmups = {"past-the-plan", "past-the-run", "fraction"}
     assert warmups.isdisjoint(each.evidence["reason"] for each in check(builder))
 

@@ -11,15 +11,7 @@ import ftlab
 from ftlab.replay.capsules.gradients import KeptGradients
 from ftlab.replay.capsules.rng import RngState
 from tests.models import tiny_lora
-from tests.session.scenarios import (
-    LOOPS,
-    TRAINERS,
-    Loop,
-    feed,
-    seed,
-    state_of,
-    trainer,
-)
+from tests.session.scenarios import LOOPS, TRAINERS, Loop, feed, seed, state_of, trainer
 
 
 def look(dbg: Any, model: torch.nn.Module) -> None:

@@ -10,7 +10,7 @@ from ftlab.records.step import StepRecord
 from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.of_run import run_checklist
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.session.scenarios import trainer
 
 
@@ -32,9 +32,7 @@ def test_a_watched_loop_has_all_layers_and_the_log_says_the_same(tmp_path):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
         for batch in batches(4):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
         live = watch.checklist
         assert {item.layer for item in live} == set(LAYERS)
         assert live.ok

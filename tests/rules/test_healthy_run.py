@@ -1,4 +1,7 @@
-"""Every rule over a healthy run, and over runs of which nothing is known."""
+"""Every rule over a healthy run, and some over a run without batches.
+
+What all of them say of an empty run is in test_registry.py.
+"""
 
 import functools
 
@@ -40,13 +43,6 @@ def test_nothing_is_found_in_a_healthy_run(rule):
 def test_a_healthy_run_leaves_open_only_what_was_not_measured(rule):
     left = [each.code for each in report_by(rule, healthy()).not_checked]
     assert left == [rule.code] * (rule.code in NOT_MEASURED)
-
-
-@every_rule
-def test_an_empty_run_is_not_checked(rule):
-    report = report_by(rule, RunBuilder().run)
-    assert report.findings == ()
-    assert [each.code for each in report.not_checked] == [rule.code]
 
 
 @pytest.mark.parametrize("code", OF_BATCHES.split())

@@ -250,6 +250,18 @@ TRAINERS: dict[str, dict[str, Any]] = {
 }
 
 
+def interrupts_at(step: int, dbg: Any) -> Any:
+    """Return a callback of a Trainer that interrupts it at this step."""
+    from transformers import TrainerCallback
+
+    class Interrupts(TrainerCallback):
+        def on_step_begin(self, args, state, control, **options):
+            if state.global_step == step:
+                dbg.interrupt()
+
+    return Interrupts()
+
+
 def seed() -> None:
     random.seed(0)
     np.random.seed(0)

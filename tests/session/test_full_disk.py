@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.records.errors import FtlabWarning
 from ftlab.session.watch import Watch
 from tests.disks import disk_of
@@ -20,9 +21,7 @@ small_disk = disk_of("192k")
 
 def watched_training(folder: Path) -> Watch:
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-3
-    )
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3)
     with ftlab.watch(model, optimizer, run_dir=folder) as watch:
         for batch in batches(STEPS, size=1, length=8):
             optimizer.zero_grad()

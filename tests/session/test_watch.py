@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.stepping.loop import Loop
@@ -29,9 +30,7 @@ from tests.session.scenarios import trainer
 
 
 def adamw(model: torch.nn.Module) -> torch.optim.AdamW:
-    return torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-2
-    )
+    return torch.optim.AdamW(trainable(model), lr=1e-2)
 
 
 def watched(folder: Path) -> tuple[Any, torch.optim.AdamW, Watch]:
@@ -427,8 +426,7 @@ def test_an_optimizer_without_a_rate_is_watched(tmp_path: Path) -> None:
     from transformers.optimization import Adafactor
 
     model = tiny_lora()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = Adafactor(trained)  # relative steps: its lr is None
+    optimizer = Adafactor(trainable(model))  # relative steps: its lr is None
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
         steps(model, optimizer)
     assert np.isnan(watch.run.steps["lr"]).all()

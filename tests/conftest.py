@@ -24,6 +24,8 @@ from tests.leaks import (
     wrapped_instances,
 )
 
+pytest.register_assert_rewrite("tests.runs")
+
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
@@ -53,6 +55,13 @@ def what_runs_tests_is_no_training(monkeypatch):
         return type(child).__module__.startswith(RUNNERS) or is_passed(child)
 
     monkeypatch.setattr(walk, "_is_passed", is_passed_or_pytests)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Sum in one order, whatever an earlier test has set."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

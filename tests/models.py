@@ -57,6 +57,13 @@ def batches(
     yield from tiny.batches(count, size, length, seed)
 
 
+def update(loss: torch.Tensor, optimizer: Any) -> None:
+    """Make one whole update by hand."""
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
     """The rule's rows as a map-style dataset for a Trainer."""
 

@@ -1,13 +1,17 @@
 """Synthetic runs for rules: records appended by hand, so that edges are exact."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ftlab.records.facts import Facts
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, LedgerEntry, StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.rules.report import Report
+from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
 Values = Mapping[str, Sequence[float]]
@@ -102,6 +106,12 @@ class RunBuilder:
         self.step_number += 1
         return self
 
+    def steps(self, count: int, *columns: Values | None, **fields: Any) -> "RunBuilder":
+        """Append steps that are all alike."""
+        for _ in range(count):
+            self.step(*columns, **fields)
+        return self
+
 
 def healthy_lora(steps: int = 40, layers: int = 3, every: int = 16) -> RunBuilder:
     """Build a run of LoRA that learns: the gradient of A is 0 at step 0 only."""
@@ -156,3 +166,49 @@ def loop_ops(scheduler: str = "after") -> list[Any]:
         "none": [zero, forward, backward, step],
     }
     return orders[scheduler]
+
+
+def report_by(rule: Rule, run: Run) -> Report:
+    """Return what one rule reports of a run."""
+    return Engine([rule]).check(run)
+
+
+def found_by(rule: Rule, run: Run) -> tuple[Finding, ...]:
+    """Return what one rule finds in a run."""
+    return report_by(rule, run).findings
+
+
+def reporter(rule: Rule) -> Callable[[RunBuilder], Report]:
+    """Return a function from a builder to what ``rule`` reports of its run."""
+    return lambda builder: report_by(rule, builder.run)
+
+
+def checker(rule: Rule) -> Callable[[RunBuilder], tuple[Finding, ...]]:
+    """Return a function from a builder to what ``rule`` finds in its run."""
+    return lambda builder: found_by(rule, builder.run)
+
+
+def only(
+    findings: Iterable[Finding],
+    severity: str = "",
+    place: str = "",
+    *,
+    steps: tuple[int, int] | None = None,
+    **evidence: Any,
+) -> Finding:
+    """Return the one finding there is; what is given of it must hold."""
+    (finding,) = findings
+    if severity:
+        assert finding.severity.label == severity
+    if place:
+        assert str(finding.place) == place
+    if steps is not None:
+        assert (finding.first_step, finding.last_step) == steps
+    for name, value in evidence.items():
+        assert finding.evidence[name] == value
+    return finding
+
+
+def places(finding: Finding) -> list[str]:
+    """Return the places of a finding as text."""
+    return [str(place) for place in finding.places]

@@ -20,8 +20,3 @@ def findings(rule, model, **settings):
     report = Engine([rule]).check(wired(model, **settings))
     assert report.not_checked == ()
     return report.findings
-
-
-def places(finding):
-    """Return the places of a finding as text."""
-    return [str(place) for place in finding.places]

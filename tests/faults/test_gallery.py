@@ -13,6 +13,7 @@ from ftlab.faults.registry import list_faults, list_healthy, load
 from ftlab.faults.variation import Variation
 from ftlab.records.chains import chain_lines
 from ftlab.session.scoring.grade import compare, grade, watch_fault, watch_healthy
+from tests.runs import only
 
 SHORT = 30
 """Steps after which a healthy run is ended in the fast set: when it was measured, 598
@@ -150,8 +151,7 @@ REASONS = {
 )
 def test_the_reason_is_told_apart(fault, reason):
     report = sick_report(fault)
-    (found,) = [each for each in report.findings if each.code == fault.code]
-    assert found.evidence["reason"] == reason
+    only([each for each in report.findings if each.code == fault.code], reason=reason)
 
 
 CAUSES = {

@@ -11,7 +11,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, gpt2, llama, lora
+from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, trainable
 from ftlab.laboratory.spectra import spectrum
 from ftlab.records.errors import BadValueError
 from ftlab.records.places import place_of
@@ -176,9 +176,7 @@ def test_training_goes_on_bit_equal() -> None:
     for looked in (False, True):
         torch.manual_seed(0)
         model = noisy(lora())
-        optimizer = torch.optim.AdamW(
-            [p for p in model.parameters() if p.requires_grad]
-        )
+        optimizer = torch.optim.AdamW(trainable(model))
         for batch in batches()[:4]:
             model(**batch).loss.backward()
             if looked:

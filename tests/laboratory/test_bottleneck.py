@@ -14,9 +14,10 @@ from torch import nn
 from transformers import T5Config, T5ForConditionalGeneration
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, own
+from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, own, trainable
 from ftlab.laboratory.bottlenecks import bottlenecks
 from ftlab.records.errors import BadValueError
+from tests.models import update
 
 
 class Squeezed(nn.Module):
@@ -124,12 +125,9 @@ def mixed() -> Any:
 
 def trained(model: Any, steps: int = 3) -> Any:
     model.train()
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=1e-2)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     for _ in range(steps):
-        model(**batches()[0]).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batches()[0]).loss, optimizer)
     return model
 
 

@@ -13,6 +13,7 @@ import ftlab
 from ftlab.faults.builders.tiny import batches, llama, lora
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_anatomy import noisy
+from tests.models import update
 
 
 def drawn(seed: int, **settings: Any) -> Any:
@@ -235,9 +236,7 @@ def test_runs_are_compared_step_by_step(tmp_path: Path) -> None:
         optimizer = torch.optim.SGD(model.parameters(), lr=rate)
         with ftlab.watch(model, optimizer, run_dir=tmp_path / str(len(folders))) as w:
             for batch in batches()[:2]:
-                model(**batch).loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(model(**batch).loss, optimizer)
         folders.append(w.run_dir)
     assert ftlab.compare(folders[0], folders[1]).step == -1
     found = ftlab.compare(ftlab.open_run(folders[0]), folders[2])

@@ -12,7 +12,8 @@ from peft import PeftType, get_peft_model
 from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, llama
+from ftlab.faults.builders.tiny import batches, llama, trainable
+from tests.models import update
 
 OF_ITS_OWN = {"XLORA": "test_xlora.py: it weighs adapters that are on disk"}
 PROJECTIONS = {"target_modules": ["q_proj", "v_proj"]}
@@ -56,15 +57,12 @@ def trained(method: str) -> tuple[Any, dict[str, torch.Tensor]]:
     config = PEFT_TYPE_TO_CONFIG_MAPPING[PeftType(method)]
     settings = SETTINGS.get(method, PROJECTIONS)
     model = get_peft_model(llama(), config(task_type="CAUSAL_LM", **settings))
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=1e-2)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     for batch in batches()[:1] * 3:
         given = dict(batch)
         if method in ("MULTITASK_PROMPT_TUNING", "POLY"):
             given["task_ids"] = torch.zeros(len(batch["input_ids"]), dtype=torch.long)
-        model(**given).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**given).loss, optimizer)
     return model, given
 
 
@@ -86,8 +84,7 @@ def test_state_norm_and_effect_are_those_of_a_second_computation(method: str) ->
     assert model.training
     assert {each.method for each in found.layers} == {method}
     assert {each.state for each in found.layers} == {"active"}
-    own = [p for p in model.parameters() if p.requires_grad]
-    assert found.shared == {"default": sum(p.numel() for p in own)}
+    assert found.shared == {"default": sum(p.numel() for p in trainable(model))}
     if found.layers[0].place == "prompt":
         _check_the_next_token(model, batch, found)
     else:

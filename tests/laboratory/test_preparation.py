@@ -10,7 +10,7 @@ from peft import prepare_model_for_kbit_training
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, gpt2, llama, lora
+from ftlab.faults.builders.tiny import batches, gpt2, llama, lora, trainable
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_anatomy import noisy
 from tests.laboratory.test_bottleneck import unchanged
@@ -172,10 +172,9 @@ def test_memory_is_what_formulas_say_and_what_is_there(folder: Path, how: str) -
         assert parts["scales"].predicted == scales[how]
         books = 16 * 4 + (256 * 4 if how == "nested" else 0)
         assert parts["code books"].predicted == 14 * books
-    own = [p for p in model.parameters() if p.requires_grad]
-    assert parts["adapters"].predicted == sum(4 * p.numel() for p in own)
+    assert parts["adapters"].predicted == sum(4 * p.numel() for p in trainable(model))
     twin = copy.deepcopy(model)
-    weights = [p for p in twin.parameters() if p.requires_grad]
+    weights = trainable(twin)
     optimizer = torch.optim.AdamW(weights)
     twin(**batches()[0]).loss.backward()
     optimizer.step()

@@ -8,7 +8,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import ftlab
-from ftlab.faults.builders.tiny import batches, fused_experts, llama, lora
+from ftlab.faults.builders.tiny import batches, fused_experts, llama, lora, trainable
 from ftlab.records.errors import BadValueError
 from tests.laboratory.test_anatomy import noisy
 
@@ -45,7 +45,7 @@ def test_the_smallest_rank_that_keeps_the_loss_is_named() -> None:
     for name, parameter in model.named_parameters():
         if "lora_B" in name:
             parameter.data[:, 2:] = 0
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    optimizer = torch.optim.AdamW(trainable(model))
     batch = batches()[0]
     for _ in range(4):
         model(**batch).loss.backward()
@@ -69,9 +69,7 @@ def in_directions(rank: int) -> Any:
     In the last one all of its directions are of one size.
     """
     model = noisy(lora(), 0.02)
-    optimizer = torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-2
-    )
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     for _ in range(8):
         model(**batches()[0]).loss.backward()
         optimizer.step()
@@ -161,9 +159,7 @@ def test_ranks_need_a_batch_and_a_lora_in_use() -> None:
 
 def test_what_else_is_trained_counts_as_the_adapters() -> None:
     model = noisy(lora(modules_to_save=["lm_head"]), 0.1)
-    optimizer = torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-2
-    )
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     batch = batches()[0]
     for _ in range(6):
         model(**batch).loss.backward()

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
@@ -75,3 +77,15 @@ def true_norms(model: Any) -> dict[str, float]:
         for name, parameter in model.named_parameters()
         if parameter.grad is not None
     }
+
+
+class Names(TorchDispatchMode):
+    """Remembers the names of the operations that are dispatched within it."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))

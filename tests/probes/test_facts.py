@@ -6,17 +6,14 @@ import pytest
 import torch
 from peft import LoraConfig
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.facts import WALK_EVERY, facts_signature, read_facts
 from ftlab.probes.subject import Subject
 from tests.models import tiny_llama, tiny_lora
 
 
-def trainables(model):
-    return [p for p in model.parameters() if p.requires_grad]
-
-
 def subject_of(model, **settings):
-    optimizer = torch.optim.AdamW(trainables(model))
+    optimizer = torch.optim.AdamW(trainable(model))
     model.trained_by = optimizer  # whom the subject does not keep
     return Subject(model, [optimizer], **settings)
 
@@ -31,7 +28,7 @@ def test_reads_versions_of_what_is_installed():
 def test_is_what_json_can_hold():
     model = tiny_lora(use_dora=True)
     scheduler = torch.optim.lr_scheduler.LambdaLR(
-        optimizer := torch.optim.AdamW(trainables(model)), lambda _: 1.0
+        optimizer := torch.optim.AdamW(trainable(model)), lambda _: 1.0
     )
     subject = Subject(
         model,
@@ -140,7 +137,7 @@ def test_signature_stays_while_nothing_changes():
 
 
 def freeze(model, subject):
-    trainables(model)[0].requires_grad_(False)
+    trainable(model)[0].requires_grad_(False)
 
 
 def add_adapter(model, subject):
@@ -158,7 +155,7 @@ def add_group(model, subject):
 
 
 def add_optimizer(model, subject):
-    model.also_trained_by = torch.optim.SGD(trainables(model))
+    model.also_trained_by = torch.optim.SGD(trainable(model))
     subject.add_optimizer(model.also_trained_by)
 
 

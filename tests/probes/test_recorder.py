@@ -20,7 +20,7 @@ from ftlab.records.event import Event
 from ftlab.records.handle import CallbackHandle
 from ftlab.records.names import NameRecord
 from ftlab.records.step import StepRecord
-from tests.models import Rows, batches, tiny_lora
+from tests.models import Rows, batches, tiny_lora, update
 from tests.probes.recording import Recording
 
 
@@ -32,9 +32,7 @@ def loop(count=1):
 
 def train(model, optimizer, steps=1):
     for _ in range(steps):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(torch.ones(2, 4)).sum(), optimizer)
 
 
 class Fails(Probe):

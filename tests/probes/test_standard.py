@@ -4,22 +4,19 @@ import math
 import pytest
 import torch
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.probes.moments_of import Bench, finished, rows_of
-
-
-def trainables(model):
-    return [p for p in model.parameters() if p.requires_grad]
 
 
 def train(model, steps, *, interval=2, watched=True, accumulate=1, **options):
     """Records of a short training, and its losses."""
-    optimizer = torch.optim.AdamW(trainables(model), lr=1e-2)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     records, losses = [], []
     recorder = Recorder(
         Subject(model, [optimizer]),
@@ -140,7 +137,7 @@ def test_measuring_changes_neither_losses_nor_weights_nor_random_state():
 def test_a_weight_that_is_not_finite_is_recorded_as_it_is():
     model = tiny_lora()
     with torch.no_grad():
-        trainables(model)[1][0, 0] = math.nan
+        trainable(model)[1][0, 0] = math.nan
     records, _ = train(model, 1)
     assert any(math.isnan(value) for a in blocks(records, "b_l2")[0] for value in a)
 
@@ -148,11 +145,9 @@ def test_a_weight_that_is_not_finite_is_recorded_as_it_is():
 @pytest.mark.gpu
 def test_no_probe_waits_for_a_gpu():
     model = tiny_lora(use_dora=True, modules_to_save=["lm_head"]).to("cuda")
-    optimizer = torch.optim.AdamW(trainables(model), lr=1e-2, fused=True)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2, fused=True)
     inputs = [{k: v.to("cuda") for k, v in batch.items()} for batch in batches(3)]
-    model(**inputs[0]).loss.backward()
-    optimizer.step()  # makes the optimizer's state and loads kernels
-    optimizer.zero_grad()
+    update(model(**inputs[0]).loss, optimizer)
     bench = Bench(model, optimizer)
     readings = []
     for probe in standard_probes(activations=True):

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from ftlab.probes import torch_private
+from tests.probes.recording import Names
 
 
 def test_foreach_norm_accumulates_in_float32():
@@ -145,19 +145,9 @@ def test_tracing_and_transforming_are_known(run):
     assert traced_within(lambda ask: ask(torch.ones(2))) == {False}
 
 
-class Counter(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
 def test_dispatch_modes_are_put_aside_and_meet_what_comes_after():
     number = (torch.ones(1, requires_grad=True) * 2.0).grad_fn._saved_other
-    with Counter() as outer, Counter() as inner:
+    with Names() as outer, Names() as inner:
         torch.ones(1) + 1
         with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
             number.item()

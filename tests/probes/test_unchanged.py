@@ -7,7 +7,7 @@ from ftlab.probes.probe import Probe
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.weights import Weights
 from tests.probes.recording import Recording
-from tests.session.scenarios import LOOPS, feed, one_thread, seed, state_of
+from tests.session.scenarios import LOOPS, feed, seed, state_of
 
 
 class DrawsOneNumber(Probe):
@@ -24,13 +24,12 @@ def train(name, *probes):
     seed()
     loop = LOOPS[name]()
     seed()
-    with one_thread():
-        if not probes:
+    if not probes:
+        losses = [loop.step(batch).item() for batch in feed()]
+    else:
+        with Recording(loop.model, loop.optimizer, probes=probes) as recording:
             losses = [loop.step(batch).item() for batch in feed()]
-        else:
-            with Recording(loop.model, loop.optimizer, probes=probes) as recording:
-                losses = [loop.step(batch).item() for batch in feed()]
-            assert recording.steps, "nothing was watched"
+        assert recording.steps, "nothing was watched"
     return state_of(loop.model, loop.optimizer, losses)
 
 

@@ -5,8 +5,9 @@ import sys
 import pytest
 import torch
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.watched import WALK_INTERVAL
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.probes.recording import Recording, true_norms
 
 
@@ -17,9 +18,7 @@ def small():
 
 def train(model, optimizer, count=1):
     for _ in range(count):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(torch.ones(2, 4)).sum(), optimizer)
 
 
 def test_names_carry_what_views_and_rules_need():
@@ -68,9 +67,7 @@ def test_an_adapter_that_is_added_later_is_seen_in_its_first_step():
         optimizer.step()
         model.add_adapter("third", LoraConfig(r=2, target_modules=["k_proj"]))
         model.set_adapter("third")
-        optimizer = torch.optim.SGD(
-            [p for p in model.parameters() if p.requires_grad], lr=0.1
-        )
+        optimizer = torch.optim.SGD(trainable(model), lr=0.1)
         model(**next(batches(1))).loss.backward()
         expected = true_norms(model)
         optimizer.step()

@@ -8,16 +8,9 @@ import torch
 import ftlab
 from ftlab.records.errors import FtlabWarning, NotReplayableError
 from ftlab.replay.optimizers import drop_leftovers, has_closure, starve
-from tests.session.scenarios import one_thread
 
 NAN = float("nan")
 CLOSING = [(torch.optim.LBFGS, {"max_iter": 3}), (torch.optim.SGD, {})]
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Closing:

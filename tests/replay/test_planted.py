@@ -15,18 +15,11 @@ from benchmarks.anomalies.case import Case, Line, Live, born_in, plant
 from benchmarks.anomalies.generator import generate
 from benchmarks.anomalies.registry import list_cases, load
 from benchmarks.anomalies.score import differences
-from tests.session.scenarios import one_thread
 
 FOUND_NOW = list_cases()
 SEEDS = range(100, 112)
 
 old = int(transformers.__version__.partition(".")[0]) < 5
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def by_id(cases: Any) -> list[Any]:

@@ -10,15 +10,8 @@ import torch
 import ftlab
 from ftlab.records.errors import FtlabWarning, NotReplayableError
 from ftlab.replay.unwinding import PATIENCE, Unwinding
-from tests.session.scenarios import one_thread
 
 BAD = 2
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Loop:

@@ -7,16 +7,9 @@ import pytest
 import torch
 
 import ftlab
-from tests.session.scenarios import one_thread
 
 HUGE = torch.tensor([[1e25, 1.0]])
 FINE = torch.tensor([[1.0, 2.0]])
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Loop:

@@ -8,13 +8,6 @@ import torch
 import ftlab
 from ftlab.records.errors import BadValueError, NotReplayableError
 from tests.replay.test_update import FINE, HUGE, Loop, assert_equal
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Steep(Loop):

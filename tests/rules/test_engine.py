@@ -12,7 +12,7 @@ from ftlab.records.step import LedgerEntry
 from ftlab.rules.engine import WINDOW, Engine
 from ftlab.rules.rule import Need, Rule
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, healthy_lora, only
 
 
 class Clock:
@@ -60,10 +60,7 @@ def found(rule, run, place="w", severity=Severity.WARNING, steps=None):
 
 
 def run_of(steps):
-    builder = RunBuilder()
-    for _ in range(steps):
-        builder.step()
-    return builder
+    return RunBuilder().steps(steps)
 
 
 def test_a_short_run_is_one_window():
@@ -110,8 +107,7 @@ def test_the_latest_step_comes_before_what_was_missed():
     rule = Fake(clock=clock, cost=1.0)
     engine, builder = Engine([rule], clock=clock), run_of(5)
     engine.tick(builder.run, 1.0)
-    for _ in range(600):
-        builder.step()
+    builder.steps(600)
     engine.tick(builder.run, 1.0)
     assert rule.seen[-1] == (605 - WINDOW, 604)
     engine.tick(builder.run, 1.0)
@@ -155,8 +151,7 @@ def test_a_finding_is_told_once_and_again_when_it_lasted_twice_as_long():
 
 def test_first_and_last_step_are_merged():
     rule = Fake(find=lambda rule, run: [found(rule, run)])
-    (finding,) = Engine([rule]).check(run_of(900).run).findings
-    assert (finding.first_step, finding.last_step) == (0, 899)
+    finding = only(Engine([rule]).check(run_of(900).run).findings, steps=(0, 899))
     assert finding.message == "up to step 899"
 
 

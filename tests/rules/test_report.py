@@ -5,6 +5,7 @@ import dataclasses
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.report import FindingSet, report_of
 from ftlab.rules.rule import ANY, MAX_PLACES
+from tests.runs import only
 
 
 def seen(
@@ -38,17 +39,15 @@ def merged(*sightings):
 
 
 def test_overlapping_places_are_one_finding_under_its_first_place():
-    (finding,) = merged(seen("ab", (0, 4)), seen("bc", (3, 9)))
+    finding = only(merged(seen("ab", (0, 4)), seen("bc", (3, 9))), steps=(0, 9))
     assert finding.place.name == "a"
     assert [place.name for place in finding.places] == ["a", "b", "c"]
-    assert (finding.first_step, finding.last_step) == (0, 9)
     assert finding.message == "step 9"
 
 
 def test_an_older_window_does_not_change_the_words():
-    (finding,) = merged(seen("a", (8, 9)), seen("a", (2, 3)))
+    finding = only(merged(seen("a", (8, 9)), seen("a", (2, 3))), steps=(2, 9))
     assert finding.message == "step 9"
-    assert (finding.first_step, finding.last_step) == (2, 9)
 
 
 def test_a_place_that_both_name_in_passing_joins_nothing():
@@ -63,8 +62,7 @@ def test_other_places_codes_and_ranks_are_other_findings():
 
 def test_the_worst_severity_stays_with_its_words():
     worse = seen(severity=Severity.ERROR, reason="worse")
-    (finding,) = merged(worse, seen(steps=(1, 1), severity=Severity.INFO))
-    assert finding.severity is Severity.ERROR
+    finding = only(merged(worse, seen(steps=(1, 1), severity=Severity.INFO)), "error")
     assert (finding.message, finding.evidence["reason"]) == ("step 0", "worse")
     assert finding.last_step == 1
 
@@ -86,8 +84,7 @@ def test_of_two_reasons_at_one_first_place_the_worse_is_told():
     note = seen("ab", severity=Severity.INFO, reason="note")
     error = seen("ab", severity=Severity.ERROR, reason="error")
     for sightings in ((note, error), (error, note)):
-        (finding,) = together(*sightings).sorted()
-        assert finding.evidence["reason"] == "error"
+        only(together(*sightings).sorted(), reason="error")
 
 
 def test_a_reason_that_becomes_another_is_the_same_finding():

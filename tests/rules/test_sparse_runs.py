@@ -45,8 +45,7 @@ def test_no_rule_fails_on_what_is_missing(optimizers, rates, tensors, schedulers
         optimizers=OPTIMIZERS[optimizers],
         schedulers=() if schedulers == "none" else ({"class": "Mine"},),
     )
-    for _ in range(40):
-        builder.step(TENSORS[tensors], ops=loop_ops(), lr=RATES[rates])
+    builder.steps(40, TENSORS[tensors], ops=loop_ops(), lr=RATES[rates])
     report = Engine(all_rules()).check(builder.run)
     failed = [entry for entry in report.not_checked if "itself failed" in str(entry)]
     assert failed == []

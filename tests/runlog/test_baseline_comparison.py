@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from ftlab.runlog.baseline import GRADIENT, Baseline
-from ftlab.runlog.baseline_comparison import (
-    NO_WORSE,
-    compare_to,
-    rise,
-    verdict_of,
-)
+from ftlab.runlog.baseline_comparison import NO_WORSE, compare_to, rise, verdict_of
 
 STEPS = 100
 MiB = 2**20

@@ -6,7 +6,7 @@ import functools
 import torch
 
 import ftlab
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 
 ATTENTION = "layers.*.self_attn.post"
 
@@ -21,9 +21,7 @@ def together(gradients):
 
 def once(model, optimizer):
     """Train one step."""
-    model(**next(batches(1))).loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    update(model(**next(batches(1))).loss, optimizer)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,8 @@
 """Ways to fine-tune, each built twice from one seed to compare runs bit for bit."""
 
-import contextlib
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -251,20 +250,22 @@ TRAINERS: dict[str, dict[str, Any]] = {
 }
 
 
+def interrupts_at(step: int, dbg: Any) -> Any:
+    """Return a callback of a Trainer that interrupts it at this step."""
+    from transformers import TrainerCallback
+
+    class Interrupts(TrainerCallback):
+        def on_step_begin(self, args, state, control, **options):
+            if state.global_step == step:
+                dbg.interrupt()
+
+    return Interrupts()
+
+
 def seed() -> None:
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def feed(count: int = STEPS) -> list[dict[str, torch.Tensor]]:

@@ -7,7 +7,7 @@ import torch
 
 import ftlab
 from ftlab.records.errors import BadValueError, NotLearningError
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 
 BATCHES = list(batches(4))
 BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
@@ -114,9 +114,7 @@ def test_holds_for_a_step_that_is_compiled_as_a_whole(backend):
     @torch.compile(backend=backend)
     def train(inputs):
         loss = model(inputs).sum()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(loss, optimizer)
         return loss.detach()
 
     for _ in range(3):

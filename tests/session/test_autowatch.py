@@ -7,7 +7,7 @@ import torch
 
 from ftlab.records.errors import AttachError, FtlabWarning, RunFolderError
 from ftlab.session.autowatch import Autowatch, find_target
-from tests.models import Rows, tiny_llama, tiny_lora
+from tests.models import Rows, tiny_llama, tiny_lora, update
 
 
 class Steps:
@@ -18,9 +18,7 @@ class Steps:
 
     def step(self, loss):
         (optimizer,) = self._hidden["deep"]
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(loss, optimizer)
 
 
 def train(steps=4, *, seed=0, hide=False, fail_at=None):
@@ -219,9 +217,7 @@ def test_a_compiled_model_is_watched_without_a_warning(auto, recwarn):
     compiled = torch.compile(model, backend="aot_eager")
     with auto:
         for _ in range(3):
-            compiled(torch.ones(2, 4)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(compiled(torch.ones(2, 4)).sum(), optimizer)
     assert len(auto.watches[0].run.steps) == 3
     assert not [each for each in recwarn if "global hooks" in str(each.message)]
 

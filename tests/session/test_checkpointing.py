@@ -1,9 +1,6 @@
 """What a watch saves by itself changes nothing, is good, and is gone back to."""
 
-import shutil
-import subprocess
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import torch
 
 import ftlab
 from ftlab.records.errors import BadValueError, CheckpointError, FtlabWarning
+from tests.disks import disk_of
 from tests.models import batches
 from tests.session.checkpoints import EXACT, MODELS, loop, state_of, trainer
 from tests.session.test_safe_save import names_in
@@ -201,17 +199,8 @@ def test_rolls_back_by_hand(tmp_path: Path) -> None:
         watch.roll_back()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk that has room for one checkpoint and a part of the next."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+# There is room for one checkpoint and a part of the next.
+small_disk = disk_of("192k")
 
 
 def test_a_full_disk_is_one_warning(

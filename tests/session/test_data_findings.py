@@ -10,14 +10,14 @@ from ftlab.rules.engine import Engine
 from ftlab.runlog.codec import event_from_json, to_json
 from ftlab.runlog.run import Run
 from ftlab.session.data_findings import dataset_event, findings_of
+from tests.runs import only
 
 KNOWN = ScannedRows("rows", 50, {"text": 50}, (FoundRows("duplicate-row", 9),))
 
 
 def test_the_findings_are_those_of_the_rules():
-    (finding,) = findings_of(KNOWN)
+    finding = only(findings_of(KNOWN), threshold=0.01)
     assert (finding.code, finding.evidence["reason"]) == ("DAT061", "duplicate-row")
-    assert finding.evidence["threshold"] == 0.01
     assert finding.healthy == "below 1 % of the rows"
 
 
@@ -32,8 +32,7 @@ def test_a_report_has_findings_with_a_page_each():
     rows = [
         {"prompt": f"{n}?", "completion": "" if n == 3 else "It."} for n in range(9)
     ]
-    (finding,) = ftlab.data(rows).findings
-    assert str(finding.place) == "data row 3 completion"
+    finding = only(ftlab.data(rows).findings, place="data row 3 completion")
     assert ftlab.explain(finding.code).name == finding.name
 
 

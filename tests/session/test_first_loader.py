@@ -11,6 +11,7 @@ from ftlab.faults.builders.tiny import llama
 from ftlab.runlog.parting_cause import cause_of, loader_starts
 from ftlab.runlog.run_comparison import compare_runs
 from ftlab.session.autowatch import Autowatch
+from tests.models import update
 from tests.probes.seeds.trainings import Augmented, seed_all, seeded
 
 
@@ -27,9 +28,7 @@ def loop(*, more=0, workers=2, epochs=1, before=()):
     for _ in range(epochs):
         for batch in loader:
             loss = model(**batch).loss
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(loss, optimizer)
             losses.append(loss.item())
     del others
     return losses

@@ -1,39 +1,27 @@
 """Promise 5 again: a full disk ends the log with one warning, and not the training."""
 
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.records.errors import FtlabWarning
 from ftlab.session.watch import Watch
+from tests.disks import disk_of
 from tests.models import batches, tiny_lora
 
 STEPS = 150
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of 192 kB."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root; tests/runlog/test_writer.py has a quota instead")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+# Without root, tests/runlog/test_writer.py has a quota instead.
+small_disk = disk_of("192k")
 
 
 def watched_training(folder: Path) -> Watch:
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-3
-    )
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3)
     with ftlab.watch(model, optimizer, run_dir=folder) as watch:
         for batch in batches(STEPS, size=1, length=8):
             optimizer.zero_grad()

@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from tests.models import batches, tiny_lora
 
 KILLS = 30
@@ -27,9 +28,7 @@ def warm_up() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
     """Load all that a training step needs, and take one."""
     torch.set_num_threads(1)
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-2
-    )
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     model(**next(batches(1))).loss.backward()
     optimizer.step()
     return model, optimizer

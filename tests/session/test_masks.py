@@ -10,7 +10,7 @@ from transformers import Trainer, TrainingArguments
 
 import ftlab
 from ftlab.records.errors import BadValueError
-from tests.models import tiny_llama
+from tests.models import tiny_llama, update
 from tests.probes.attention import tiny
 from tests.probes.tokens import vocabularies
 
@@ -300,9 +300,7 @@ def test_hooks_of_a_watch_do_not_hear_the_forward(tmp_path):
             for _ in range(3):
                 if look:
                     ftlab.masks(model, batch)
-                model(**batch).loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(model(**batch).loss, optimizer)
             kinds = [each.kind for each in watch.run.events if each.kind != "time"]
             return kinds, watch.run.last_step
 

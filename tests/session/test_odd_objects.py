@@ -8,7 +8,6 @@ import torch
 
 import ftlab
 from ftlab.session.autowatch import Autowatch
-from tests.session.scenarios import one_thread
 
 
 class Odd:
@@ -43,7 +42,7 @@ class Scaler(Odd, torch.amp.GradScaler):
 
 @pytest.fixture(autouse=True)
 def _told():
-    with one_thread(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
 

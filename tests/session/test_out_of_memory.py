@@ -12,14 +12,12 @@ import torch
 
 import ftlab
 from ftlab.session.out_of_memory import _shape, explain_error
-from tests.models import Rows, batches, tiny_lora
+from tests.models import Rows, batches, tiny_lora, update
 
 
 def steps(model, optimizer, rows, after=lambda: None):
     for batch in rows:
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batch).loss, optimizer)
         after()
 
 

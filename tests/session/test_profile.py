@@ -9,7 +9,7 @@ import torch
 import ftlab
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.views.steps.profile import nvidia_commands
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.session.scenarios import LOOPS, feed, seed, state_of, trainer
 
 NAP = 0.01
@@ -20,9 +20,7 @@ def train(model, count, around=lambda _: None):
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
     for index, batch in enumerate(batches(count)):
         around(index)
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batch).loss, optimizer)
 
 
 def assert_adds_up(view):
@@ -194,9 +192,7 @@ def test_works_beside_a_watch_and_agrees_on_steps(tmp_path, marks):
 
     def step(count):
         for batch in batches(count):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
 
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run", marks=marks) as watch:
         step(3)

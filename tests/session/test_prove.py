@@ -17,18 +17,11 @@ from tests.session.scenarios import (
     LOOPS,
     TRAINERS,
     feed,
-    one_thread,
     seed,
     sft_trainer,
     state_of,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 def proved(loop, **more):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.session.scenarios import trainer
 
 
@@ -71,8 +71,6 @@ def test_looking_within_a_step_finds_nothing_in_what_is_right(tmp_path):
     with ftlab.watch(model, run_dir=tmp_path / "run") as watch:
         optimizer = torch.optim.AdamW(p for p in model.parameters() if p.requires_grad)
         for batch in batches(2):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
             model(**batch)
             assert not [code for code in codes(watch.findings) if "DAT" in code]

@@ -5,7 +5,7 @@ from transformers import Trainer, TrainingArguments
 
 import ftlab
 from tests.models import tiny_llama
-from tests.session.scenarios import one_thread, seed
+from tests.session.scenarios import seed
 
 
 class RandomTokens(torch.utils.data.Dataset):
@@ -39,7 +39,7 @@ def test_a_model_that_learns_by_heart_is_seen_in_live_and_opened_runs(tmp_path):
         train_dataset=RandomTokens(16, 0),
         eval_dataset=RandomTokens(16, 1),
     )
-    with one_thread(), ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
         built.train()
     assert watch.divergence.diverges
     assert 0 < watch.divergence.since < 30

@@ -4,9 +4,7 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from ftlab.records.errors import (
     CheckpointError,
     FtlabWarning,
 )
+from tests.disks import disk_of
 from tests.models import batches, tiny_lora
 from tests.session.checkpoints import EXACT, MODELS, Loop, loop, state_of, trainer
 
@@ -253,17 +252,8 @@ def test_a_valid_checkpoint_is_there_after_each_kill(
     assert any(left), "no kill fell within a save"
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk that has room for one checkpoint and a part of the next."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=384k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+# There is room for one checkpoint and a part of the next.
+small_disk = disk_of("384k")
 
 
 def test_a_full_disk_leaves_the_old_checkpoint(small_disk: Path) -> None:

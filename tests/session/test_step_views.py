@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    Trainer,
-    TrainingArguments,
-    get_cosine_schedule_with_warmup,
-)
+from transformers import Trainer, TrainingArguments, get_cosine_schedule_with_warmup
 
 import ftlab
 from tests.models import Rows, batches, tiny_lora
-from tests.session.scenarios import one_thread, seed
+from tests.session.scenarios import seed
 
 NAMES = ("schedule", "clipping", "scaler", "updates", "moments", "logits")
 LIMIT, STEPS, SKIPPED = 0.02, 12, (5, 6)
@@ -24,10 +20,7 @@ def loop(folder):
     scheduler = get_cosine_schedule_with_warmup(optimizer, 3, 2 * STEPS)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=4)
     given = {"scheduler": scheduler, "scaler": scaler, "run_dir": folder}
-    with (
-        one_thread(),
-        ftlab.watch(model, optimizer, interval=2, budget=None, **given) as watch,
-    ):
+    with ftlab.watch(model, optimizer, interval=2, budget=None, **given) as watch:
         for step, batch in enumerate(batches(STEPS)):
             loss = model(**batch).loss * (float("inf") if step in SKIPPED else 1)
             scaler.scale(loss).backward()
@@ -114,7 +107,7 @@ def test_a_trainers_schedule_and_clipping_are_seen_and_no_scaler(tmp_path):
         ),
         train_dataset=Rows(32),
     )
-    with one_thread(), ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
         built.train()
     assert watch.schedule.headline().endswith("at step 7 of 8; as planned")
     assert "active in 8 of 8 steps (100 %)" in watch.clipping.headline()

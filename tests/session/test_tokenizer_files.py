@@ -3,10 +3,7 @@
 import pytest
 import torch
 from tokenizers import Tokenizer
-from transformers import (
-    AutoTokenizer,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 import ftlab
 from ftlab.records.errors import BadValueError

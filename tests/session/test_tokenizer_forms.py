@@ -7,12 +7,7 @@ of; `LlamaTokenizer` is fast. Pieces of tekken are of tiktoken.
 import pytest
 
 import ftlab
-from tests.probes.tokenizers.real import (
-    TEKKEN,
-    fast_form,
-    mistral,
-    slow_form,
-)
+from tests.probes.tokenizers.real import TEKKEN, fast_form, mistral, slow_form
 from tests.probes.tokens.vocabularies import LINES
 from tests.versions import older_than
 

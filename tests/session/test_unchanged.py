@@ -18,7 +18,6 @@ from tests.session.scenarios import (
     Loop,
     compiled,
     feed,
-    one_thread,
     seed,
     sft_trainer,
     state_of,
@@ -26,12 +25,6 @@ from tests.session.scenarios import (
 )
 
 Around = Callable[[Loop], contextlib.AbstractContextManager[Any]]
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class DrawsOneNumber(Probe):

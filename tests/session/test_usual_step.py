@@ -7,7 +7,7 @@ import torch
 
 import ftlab
 from ftlab.probes.timing.sampler import Sampler
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_llama, tiny_lora, update
 
 USUAL = (22, 23, 26, 27, 29, 30)
 """Steps at which nothing is due; at every fourth one, and behind it, something is."""
@@ -20,9 +20,7 @@ def calls_of_a_usual_step(tmp_path, layers):
     profile = cProfile.Profile()
 
     def train(batch):
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batch).loss, optimizer)
 
     rows = list(batches(33))
     folder = tmp_path / str(layers)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.stepping.loop import Loop
@@ -23,14 +24,19 @@ from ftlab.records.errors import (
 )
 from ftlab.records.handle import HandleStack
 from ftlab.session.background import Background
-from tests.models import batches, tiny_llama, tiny_lora
+from ftlab.session.watch import Watch
+from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.session.scenarios import trainer
 
 
 def adamw(model: torch.nn.Module) -> torch.optim.AdamW:
-    return torch.optim.AdamW(
-        [p for p in model.parameters() if p.requires_grad], lr=1e-2
-    )
+    return torch.optim.AdamW(trainable(model), lr=1e-2)
+
+
+def watched(folder: Path) -> tuple[Any, torch.optim.AdamW, Watch]:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    return model, optimizer, ftlab.watch(model, optimizer, run_dir=folder / "run")
 
 
 def steps(model: Any, optimizer: Any, count: int = 3) -> list[float]:
@@ -67,9 +73,7 @@ def test_the_optimizer_is_found_at_its_first_step(tmp_path: Path) -> None:
 def test_an_exception_of_the_user_passes_and_everything_comes_off(
     tmp_path: Path,
 ) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer, 1)
     with pytest.raises(ZeroDivisionError), watch:
         1 / 0  # noqa: B018
@@ -109,9 +113,7 @@ def test_detach_may_be_called_twice(tmp_path: Path) -> None:
 
 
 def test_the_death_of_the_model_ends_the_run(tmp_path: Path) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer)
     del model, optimizer
     gc.collect()
@@ -123,9 +125,7 @@ def test_the_death_of_the_model_ends_the_run(tmp_path: Path) -> None:
 def test_a_model_that_its_merged_self_replaces_is_known_to_the_end(
     tmp_path: Path,
 ) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer)
     model = model.merge_and_unload()
     del optimizer
@@ -140,9 +140,7 @@ def test_a_model_that_its_merged_self_replaces_is_known_to_the_end(
 def test_a_model_that_is_merged_and_deleted_keeps_its_last_step(
     tmp_path: Path,
 ) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer)
     model.merge_adapter()
     del model, optimizer
@@ -171,9 +169,7 @@ TAKING_HOLD = ((Recorder, "_attach"), (ProbeSet, "attach"), (Background, "start"
 def test_an_interrupted_detach_lets_go_of_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
 ) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer)
     interrupt_within(monkeypatch, *where)
     with pytest.raises(KeyboardInterrupt):
@@ -228,9 +224,7 @@ def test_a_detach_that_fails_is_finished_by_the_next(
 
 
 def test_a_watch_that_has_ended_is_not_kept_by_its_model(tmp_path: Path) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     steps(model, optimizer)
     watch.detach()
     gone = weakref.ref(watch), weakref.ref(watch.run)
@@ -385,9 +379,7 @@ def test_attaching_in_the_middle_of_an_accumulation_is_said(tmp_path: Path) -> N
     first, second, *_ = batches(4)
     model(**first).loss.backward()
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
-        model(**second).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**second).loss, optimizer)
         steps(model, optimizer, 1)
     assert watch.run.steps["micro_batches"].tolist() == [1, 1]
     assert watch.run.steps["partial"][0] == 1
@@ -434,8 +426,7 @@ def test_an_optimizer_without_a_rate_is_watched(tmp_path: Path) -> None:
     from transformers.optimization import Adafactor
 
     model = tiny_lora()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = Adafactor(trained)  # relative steps: its lr is None
+    optimizer = Adafactor(trainable(model))  # relative steps: its lr is None
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
         steps(model, optimizer)
     assert np.isnan(watch.run.steps["lr"]).all()
@@ -451,18 +442,14 @@ def test_a_watch_that_ftlab_itself_has_broken_says_so(
         raise ArithmeticError("no luck")
 
     monkeypatch.setattr(Loop, "after_step", fail)
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     with pytest.warns(FtlabWarning, match="stopped watching at step 0"), watch:
         steps(model, optimizer)
     assert "stopped by an error of ftlab: ArithmeticError" in repr(watch)
 
 
 def test_a_view_taken_after_a_loop_shows_its_last_step(tmp_path: Path) -> None:
-    model = tiny_lora()
-    optimizer = adamw(model)
-    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    model, optimizer, watch = watched(tmp_path)
     losses = steps(model, optimizer, 2)
     assert len(watch.loss.table()) == 2
     np.testing.assert_allclose(watch.run.steps["loss"], losses, rtol=1e-6)

@@ -15,7 +15,6 @@ import ftlab
 from ftlab.records.errors import FtlabWarning
 from tests.leaks import finish_threads, leaks, snapshot, unwanted, watching_hooks
 from tests.models import batches, tiny_lora
-from tests.session.scenarios import one_thread
 
 TRIES = 6
 SECONDS = {"attach": 0.15, "train": 0.3, "views": 1.0, "detach": 0.05, "debug": 0.6}
@@ -99,7 +98,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, stage: str) -> None:
     warm = Bench(tmp_path / "warm views")  # an import that is cut stays half done
     for each in (warm.attach, warm.train, warm.views, warm.detach):
         each()
-    with one_thread(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", FtlabWarning)
         for number in range(TRIES):

@@ -17,7 +17,6 @@ from transformers.pytorch_utils import Conv1D
 import ftlab
 from ftlab.records.errors import FtlabWarning
 from tests.models import batches, tiny_llama
-from tests.session.scenarios import one_thread
 
 STEPS = 2
 TYPES = sorted(PEFT_TYPE_TO_CONFIG_MAPPING, key=str)
@@ -154,7 +153,7 @@ def test_a_watched_and_a_debugged_training_are_bit_equal(
 ) -> None:
     built = 0
     # BOFT names a compiler for its extension.
-    with one_thread(), warnings.catch_warnings(), mock.patch.dict(os.environ):
+    with warnings.catch_warnings(), mock.patch.dict(os.environ):
         warnings.simplefilter("ignore")
         for layer in ("language model", *LAYERS):
             build = trainable(kind, layer)

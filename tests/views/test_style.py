@@ -1,9 +1,5 @@
 from ftlab.records.sizes import size
-from ftlab.views.style import (
-    count,
-    number,
-    steps,
-)
+from ftlab.views.style import count, number, steps
 
 
 def test_numbers_have_three_digits_and_absence_is_a_dash():

@@ -4,10 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
-from transformers.models.llama.modeling_llama import (
-    LlamaAttention,
-    LlamaDecoderLayer,
-)
+from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer
 
 
 def rotate_half(x):

@@ -12,12 +12,7 @@ from ftlab.faults.builders.tiny import own
 from ftlab.laboratory.activations.counterpart import Counterpart
 from tests.laboratory.activations.families import FAMILIES, family, padded_batch
 from tests.laboratory.activations.own_models import MODELS, LanguageModel
-from tests.models import batches, tiny_4bit
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
+from tests.models import batches, tiny_4bit, update
 
 
 def state_of(model):
@@ -135,9 +130,7 @@ def test_a_trained_model_is_passed():
     model = family("Llama")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for _ in range(30):
-        model(**padded_batch()).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**padded_batch()).loss, optimizer)
     found = ftlab.activations(model, padded_batch())
     assert not found.faults, found
     strict = ftlab.activations(model, padded_batch(), fresh=True)

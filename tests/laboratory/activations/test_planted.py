@@ -16,11 +16,6 @@ from tests.laboratory.activations.families import family
 from tests.versions import older_than
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def batch():
     made = batches(1, 4, 16)[0]
     made["attention_mask"][1, 12:] = 0

@@ -18,11 +18,6 @@ FAULTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def attention(scale, interleaved, causal, keys):
     def attend(module, query, key, value, mask, **given):
         times = module.num_key_value_groups

@@ -17,6 +17,7 @@ from ftlab.faults.builders.blocks import four_bit
 from ftlab.records.errors import BadValueError
 from ftlab.records.flow import Flow
 from tests.laboratory.flow.ways import WAYS, Way, marked_line
+from tests.models import update
 
 SIZES: dict[str, Any] = {
     "hidden_size": 32,
@@ -530,9 +531,7 @@ def test_a_function_that_updates_is_refused() -> None:
     before = model.weight.clone()
 
     def step() -> torch.Tensor:
-        model(torch.ones(1, 2)).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(torch.ones(1, 2)).sum(), optimizer)
         return model(torch.ones(1, 2)).sum()
 
     with pytest.raises(BadValueError, match=r"calls SGD.step\(\)"):

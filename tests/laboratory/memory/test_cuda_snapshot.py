@@ -13,12 +13,7 @@ from torch.cuda import _memory_viz
 from ftlab.laboratory.memory import cuda_snapshot
 from ftlab.laboratory.memory.cuda_snapshot import opened
 from ftlab.records.errors import BadValueError
-from tests.laboratory.memory.cuda_snapshots import (
-    Allocator,
-    frame,
-    of_a_step,
-    written,
-)
+from tests.laboratory.memory.cuda_snapshots import Allocator, frame, of_a_step, written
 
 MIB = 2**20
 

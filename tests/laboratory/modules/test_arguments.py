@@ -14,13 +14,11 @@ from tests.laboratory.modules.test_as_trainer import (
     a_trainer,
     becomes_parallel,
     moments,
-    one_thread,
     raised,
     states,
 )
 from tests.laboratory.modules.wrapped import Delegating, Named, Starred
 
-__all__ = ["one_thread"]
 NONE_SAVED = {"save_strategy": "no"}
 EACH_STEP = {"eval_strategy": "steps", "eval_steps": 1}
 

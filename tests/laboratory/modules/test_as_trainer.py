@@ -38,14 +38,6 @@ ROWS = datasets.Dataset.from_list(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def a_trainer(model, folder, **settings):
     options = TrainingArguments(
         str(folder),

@@ -13,12 +13,10 @@ from torch import nn
 
 import ftlab
 from ftlab.faults.builders.tiny import llama, lora, lora_config
-from tests.laboratory.modules.test_as_trainer import a_trainer, one_thread, states
+from tests.laboratory.modules.test_as_trainer import a_trainer, states
 from tests.laboratory.modules.wrapped import Named, added, injected
 from tests.laboratory.test_methods import METHODS, PROJECTIONS, SETTINGS
 from tests.laboratory.test_xlora import xlora
-
-__all__ = ["one_thread"]
 
 
 def frozen():

@@ -1,12 +1,7 @@
 """Where PEFT is in a model."""
 
 import torch
-from peft import (
-    LoHaConfig,
-    LoraConfig,
-    get_peft_model,
-    inject_adapter_in_model,
-)
+from peft import LoHaConfig, LoraConfig, get_peft_model, inject_adapter_in_model
 
 from ftlab.faults.builders.tiny import fused_experts, llama, lora, own
 from ftlab.probes.adapter.adapter_tree import (

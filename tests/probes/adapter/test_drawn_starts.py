@@ -11,6 +11,7 @@ from ftlab.probes.adapter.drawn_starts import DrawnStarts
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.step import Block
+from tests.models import update
 
 
 def first(model, steps=1):
@@ -19,9 +20,7 @@ def first(model, steps=1):
     records = []
     with Recorder(Subject(model, [optimizer]), [DrawnStarts()], records.append):
         for batch in batches(steps):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     (block,) = [each for each in records if isinstance(each, Block)]
     assert block.step == 0
     return block.values
@@ -30,9 +29,7 @@ def first(model, steps=1):
 def train(model, steps=10):
     optimizer = adamw(model)
     for batch in batches(steps, seed=1):
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batch).loss, optimizer)
 
 
 def test_a_fresh_adapter_gives_what_its_base_gives():

@@ -9,6 +9,7 @@ from ftlab.probes.adapter.start_outputs import StartOutputs
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.step import Block
+from tests.models import update
 
 
 class Layer(nn.Module):
@@ -38,9 +39,7 @@ def measured(layer, steps=2):
     records = []
     with Recorder(Subject(model, [optimizer]), [StartOutputs()], records.append):
         for _ in range(steps):
-            model(torch.randn(8, 6)).square().sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.randn(8, 6)).square().sum(), optimizer)
     assert not layer._forward_hooks
     blocks = [each for each in records if isinstance(each, Block)]
     assert [block.step for block in blocks] in ([0], [])

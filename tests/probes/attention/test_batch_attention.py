@@ -8,6 +8,7 @@ import torch
 import ftlab
 from ftlab.probes.attention.batch_attention import BatchAttention
 from ftlab.records.finding import Place
+from tests.models import update
 from tests.probes.attention import tiny
 
 POSITIONS = torch.cat([torch.arange(n) for n in (10, 6, 8)])[None]
@@ -26,9 +27,7 @@ def watched(folder, *batches, model=None):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with ftlab.watch(model, optimizer, run_dir=folder) as watch:
         for each in batches:
-            model(**each).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**each).loss, optimizer)
     events = [event for event in watch.run.events if event.kind == "attention"]
     return events, watch, model
 
@@ -79,9 +78,7 @@ def test_training_stays_the_same_bit_for_bit(tmp_path):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(0)
     for _ in range(2):
-        model(**packed).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**packed).loss, optimizer)
     assert all(torch.equal(each, after[n]) for n, each in model.state_dict().items())
 
 

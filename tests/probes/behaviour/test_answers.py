@@ -15,8 +15,10 @@ from accelerate.state import AcceleratorState
 import ftlab
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.chats import sized, tokenizer
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.behaviour.answers import pieces, repetition
 from ftlab.records.errors import BadValueError
+from tests.models import update
 
 PROMPT = "where do boats carry bread"
 CHAT = [
@@ -42,16 +44,13 @@ def rows(words: Any) -> dict[str, torch.Tensor]:
 
 def trained(model: Any, words: Any, steps: int, **asked: Any) -> Any:
     """Train with dropout, and return the watch, the losses and a random number."""
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=1e-2)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
     torch.manual_seed(1)
     losses = []
     with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:
         for _ in range(steps):
             loss = model(**rows(words)).loss
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(loss, optimizer)
             losses.append(loss.item())
     return watch, losses, torch.rand(1)
 
@@ -78,8 +77,7 @@ def test_divergence_and_end_are_those_of_plain_forwards() -> None:
     model = adapted()
     asked = {"prompts": [CHAT[:1]], "prompt_interval": 20, "budget": None}
     trained(model, words, 20, **asked)
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.SGD(weights, lr=1e-6)
+    optimizer = torch.optim.SGD(trainable(model), lr=1e-6)
     with ftlab.watch(model, optimizer, tokenizer=words, **asked) as watch:
         model(**rows(words)).loss.backward()
         optimizer.step()
@@ -191,7 +189,7 @@ def test_a_base_that_is_trained_too_is_asked_again() -> None:
 def test_two_optimizers_make_one_step() -> None:
     words = tokenizer()
     model = adapted()
-    weights = [p for p in model.parameters() if p.requires_grad]
+    weights = trainable(model)
     pair = [torch.optim.SGD(part, 0.1) for part in (weights[:3], weights[3:])]
     asked = {"prompts": [PROMPT], "tokenizer": words, "budget": None}
     with ftlab.watch(model, pair, prompt_interval=1, **asked) as watch:
@@ -300,9 +298,7 @@ def test_training_in_mixed_precision_is_bit_equal(when: str) -> None:
         AcceleratorState._reset_state(reset_partial_state=True)
         accelerator = accelerate.Accelerator(mixed_precision="bf16", cpu=True)
         model = adapted()
-        optimizer = torch.optim.AdamW(
-            [p for p in model.parameters() if p.requires_grad], lr=1e-2
-        )
+        optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
         model, optimizer = accelerator.prepare(model, optimizer)
         torch.manual_seed(1)
         asked = {"prompts": [PROMPT], "prompt_interval": 1, "budget": None}

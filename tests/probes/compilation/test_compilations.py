@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ftlab.probes.compilation.compilations import Compilations
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -47,9 +48,7 @@ def record(counter, steps=3, backend="eager", called=0, **config):
             model(torch.ones(1, 2))
         with Recording(model, optimizer, probes=[Compilations()]) as recording:
             for _ in range(steps):
-                model(torch.ones(1, 2)).sum().backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(model(torch.ones(1, 2)).sum(), optimizer)
     frames = [each.values.get("compiled_frames") for each in recording.steps]
     noted = [n for n in recording.names.values() if n.table == "compilations"]
     return frames, noted

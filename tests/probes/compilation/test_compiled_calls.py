@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ftlab.probes.compilation.compiled_calls import CompiledCalls
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -30,9 +31,7 @@ def counts(net, loss_of, steps=2):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     with Recording(net, optimizer, probes=[CompiledCalls()]) as recording:
         for _ in range(steps):
-            loss_of(torch.ones(1, 2)).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(loss_of(torch.ones(1, 2)), optimizer)
     values = [each.values for each in recording.steps]
     return [(v.get("compiled_calls"), v.get("bypassed_calls")) for v in values]
 

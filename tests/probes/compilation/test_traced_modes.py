@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from ftlab.probes.compilation.traced_modes import TracedModes
+from tests.models import update
 from tests.probes.recording import Recording
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
@@ -74,9 +75,7 @@ def counts(part, modes):
                 with torch.no_grad():
                     model(torch.ones(1, 2))
                 continue
-            model(torch.ones(1, 2)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(1, 2)).sum(), optimizer)
     steps = range(sum(mode is not None for mode in modes))
     return [
         tuple(recording.column(step, name) for name in ("fixed_off", "fixed_on"))

@@ -11,7 +11,7 @@ import torch
 import ftlab
 from ftlab.records.errors import BadValueError
 from ftlab.records.finding import Finding, Severity
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.probes.contexts import ways
 from tests.probes.contexts.ways import WAYS
 
@@ -26,9 +26,7 @@ def findings_of(folder, lose, scope=contextlib.nullcontext):
         for at, batch in enumerate(rows):
             if at == 2:
                 lose(lambda: model(**rows[0]), scope)
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     return watch.run, [each for each in watch.findings if each.code == "ENV009"]
 
 

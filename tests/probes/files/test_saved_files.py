@@ -10,6 +10,7 @@ from ftlab.faults.builders.saved import taught
 from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
 from ftlab.probes.files.saved_files import WrittenFiles
 from ftlab.probes.subject import Subject
+from tests.models import update
 
 
 def trained(model=None, optimizer=None, steps=2):
@@ -18,9 +19,7 @@ def trained(model=None, optimizer=None, steps=2):
     optimizer = (optimizer or adamw)(model)
     files = WrittenFiles()
     for batch in batches()[:steps]:
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        update(model(**batch).loss, optimizer)
         files.weights_updated(model, [optimizer])
 
     def write(content, taken=True):

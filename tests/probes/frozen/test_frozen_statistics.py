@@ -10,6 +10,7 @@ from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
+from tests.models import update
 
 
 def model(**settings):
@@ -23,9 +24,7 @@ def followed(net, steps=3):
     records = []
     with Recorder(Subject(net, [optimizer]), [RunningStatistics()], records.append):
         for _ in range(steps):
-            net(torch.randn(8, 4) + 3).square().sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(net(torch.randn(8, 4) + 3).square().sum(), optimizer)
     rows = [each for each in records if isinstance(each, NameRecord)]
     parts = {each.name: each.meta["frozen"] for each in rows if each.meta.get("frozen")}
     blocks = [each for each in records if isinstance(each, Block)]

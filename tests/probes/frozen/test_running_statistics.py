@@ -10,6 +10,7 @@ from ftlab.probes.frozen.running_statistics import RunningStatistics
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.step import Block
+from tests.models import update
 
 
 class Normed(nn.Module):
@@ -32,9 +33,7 @@ def gathered(model, forwards=1):
     with Recorder(subject, [RunningStatistics()], records.append):
         for _ in range(2):
             outputs = [model(torch.randn(8, 4)) for _ in range(forwards)]
-            sum(output.square().sum() for output in outputs).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(sum(output.square().sum() for output in outputs), optimizer)
     blocks = [each.values for each in records if isinstance(each, Block)]
     return [(b["gathered"].tolist(), b["gathered_again"].tolist()) for b in blocks]
 

@@ -11,6 +11,7 @@ from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
+from tests.models import update
 
 
 class GradientCheckpointingLayer(nn.Module):
@@ -61,9 +62,7 @@ def kept(model, **arguments):
     subject = Subject(model, [optimizer], training={"args": arguments})
     with Recorder(subject, [GraphFlow(4)], records.append):
         for _ in range(2):
-            model(torch.ones(2, 4)).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(2, 4)), optimizer)
     rows = [r for r in records if isinstance(r, NameRecord) and r.table == "kept"]
     return {row.name: row.meta["kind"] for row in rows}
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ftlab.probes.graph.copied_forwards import CopiedForwards, copies_of
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -54,9 +55,7 @@ def counts(model, copied, steps=3, probe=None, after=None):
         for _ in range(steps):
             if copied is not None:
                 copied(torch.ones(1, 2))
-            model(torch.ones(1, 2)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(1, 2)).sum(), optimizer)
         if after is not None:
             after()
     values = [each.values for each in recording.steps]

@@ -6,6 +6,7 @@ from torch import nn
 from ftlab.probes.graph.flow_calls import tensors_in
 from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.graph.module_calls import ModuleCalls, Swapped, Unreached
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -97,9 +98,7 @@ def record(run, steps=3):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Recording(model, optimizer, probes=[GraphFlow(16)]) as recording:
         for _ in range(steps):
-            run(model)(torch.ones(1, 2)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(run(model)(torch.ones(1, 2)).sum(), optimizer)
     return {
         name.name: (name.meta["kind"], name.meta["to"])
         for name in recording.names.values()

@@ -10,6 +10,7 @@ from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
+from tests.models import update
 
 
 class Scaled(nn.Module):
@@ -90,9 +91,7 @@ def nested(model):
     subject = Subject(model, [optimizer])
     with Recorder(subject, [GraphFlow(4)], records.append):
         for _ in range(3):
-            model(torch.ones(2, 4, requires_grad=True)).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(2, 4, requires_grad=True)), optimizer)
     names = [r for r in records if isinstance(r, NameRecord)]
     rows = {r.id: r for r in names if r.table == "nested_checkpoints"}
     blocks = [r for r in records if isinstance(r, Block)]

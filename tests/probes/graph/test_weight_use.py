@@ -5,6 +5,7 @@ from torch import nn
 
 from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.graph.weight_use import WeightUse
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -58,9 +59,7 @@ def kinds(model, steps):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Recording(model, optimizer, probes=[GraphFlow(16)]) as recording:
         for _ in range(steps):
-            model(torch.ones(1, 3)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(1, 3)).sum(), optimizer)
     names = recording.names.values()
     return [n.meta["kind"] for n in names if n.table == "unreached"][-1:]
 

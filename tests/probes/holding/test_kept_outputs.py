@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 
 
 def told(tmp_path, loop):
@@ -18,9 +18,7 @@ def told(tmp_path, loop):
 
 def step(model, optimizer, batch):
     outputs = model(**batch)
-    outputs.loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    update(outputs.loss, optimizer)
     return outputs
 
 

@@ -12,6 +12,7 @@ import pytest
 import ftlab
 from ftlab.records.finding import Finding
 from tests.probes.holding.leaking import LEAKS, Leak
+from tests.runs import only
 
 STEPS = 20
 
@@ -58,10 +59,9 @@ def _findings(
 @pytest.mark.usefixtures("_collector")
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
 def test_the_holder_is_named_within_twenty_steps(tmp_path: Path, leak: Leak) -> None:
-    (finding,) = _findings(tmp_path, leak)
+    finding = only(_findings(tmp_path, leak), holder=leak.kind)
     name = finding.places[0].name
     assert name.removeprefix(f"{_module(leak)}.") == leak.holder
-    assert finding.evidence["holder"] == leak.kind
     assert leak.line in finding.cause
     assert finding.last_step < STEPS
 

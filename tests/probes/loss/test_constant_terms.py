@@ -7,6 +7,7 @@ from torch.nn import functional
 import ftlab
 from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.loss.constant_terms import constant_part
+from tests.models import update
 
 
 @pytest.fixture(autouse=True)
@@ -92,9 +93,7 @@ def trained(make, steps=2):
     optimizer = adamw(model)
     with ftlab.watch(model, optimizer, run_dir=None) as watch:
         for batch in (batches() * steps)[:steps]:
-            make(model(**batch).loss).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(make(model(**batch).loss), optimizer)
     return watch.run.steps
 
 

@@ -6,6 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from ftlab.probes.loss.loss_weight import weigh
 from ftlab.probes.loss.masked_mean import counted_share, mask_of
+from tests.models import update
 from tests.probes.recording import Recording
 
 MASK = torch.tensor([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
@@ -71,9 +72,7 @@ def test_the_share_stands_in_the_ledger():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Recording(model, optimizer) as recording:
         for make in (MEANS["a mask"], OTHERS["over what counts"]):
-            make(model(torch.ones(2, 3, 2))).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(make(model(torch.ones(2, 3, 2))), optimizer)
     backwards = [
         entry.detail
         for step in (0, 1)

@@ -5,7 +5,7 @@ import torch
 
 import ftlab
 from ftlab.records.errors import BadValueError
-from tests.models import batches, tiny_lora
+from tests.models import batches, tiny_lora, update
 from tests.replay.blaming.preference import dpo_trainer
 from tests.replay.one_by_one import normaliser
 from tests.session.probing import once
@@ -41,9 +41,7 @@ def test_keeps_the_highest_of_all_samples(tmp_path):
                 labels = batch["labels"][sample, 1:]
                 loss = torch.nn.functional.cross_entropy(logits[sample], labels)
                 every.append((float(loss), step, sample, int((labels >= 0).sum())))
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     table = watch.highest_losses.table()
     best = sorted(every, reverse=True)[:3]
     for (loss, step, sample, count), row in zip(
@@ -64,9 +62,7 @@ def test_a_planted_sample_is_named_with_its_beginning(tmp_path):
                 planted = batch["input_ids"][1].tolist()
                 batch["labels"] = batch["labels"].clone()
                 batch["labels"][1] = model(**batch).logits[1].argmin(-1).roll(1)
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     worst = watch.highest_losses.summary[0]
     assert (worst.step, worst.sample) == (9, 1)
     assert worst.text == " ".join(f"t{i}" for i in planted)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ftlab.probes.optimizer.between_updates import BetweenUpdates
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -31,9 +32,7 @@ class Loop:
         optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         with Recording(self.model, optimizer, probes=[BetweenUpdates()]) as recording:
             for _ in range(steps):
-                self.model(torch.ones(2, 4)).sum().backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(self.model(torch.ones(2, 4)).sum(), optimizer)
                 after(self)
         return [each.values for each in recording.steps]
 

@@ -4,13 +4,10 @@ import bitsandbytes as bnb
 import pytest
 import torch
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.optimizer.moments import OptimizerMoments
 from tests.models import batches, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
-
-
-def trainables(model):
-    return [p for p in model.parameters() if p.requires_grad]
 
 
 def rows_after_a_step(model, *optimizers):
@@ -24,10 +21,10 @@ def rows_after_a_step(model, *optimizers):
 @pytest.mark.parametrize("fused", [True, False])
 def test_reads_the_moments_of_adam(fused):
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(trainables(model), lr=1e-3, fused=fused)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3, fused=fused)
     rows = rows_after_a_step(model, optimizer)
-    assert len(rows) == len(trainables(model))
-    for row, parameter in enumerate(trainables(model)):
+    assert len(rows) == len(trainable(model))
+    for row, parameter in enumerate(trainable(model)):
         state = optimizer.state[parameter]
         first = state["exp_avg"].double().norm().item()
         assert rows[row]["moment1_l2"] == pytest.approx(first, rel=1e-5)
@@ -36,13 +33,13 @@ def test_reads_the_moments_of_adam(fused):
 
 def test_accumulates_half_precision_moments_in_float32():
     model = tiny_lora().to(torch.float16)
-    optimizer = torch.optim.SGD(trainables(model), lr=1e-3, momentum=0.9)
-    for parameter in trainables(model):
+    optimizer = torch.optim.SGD(trainable(model), lr=1e-3, momentum=0.9)
+    for parameter in trainable(model):
         parameter.grad = torch.full_like(parameter, 6e4)
     optimizer.step()
     bench = Bench(model, optimizer)
     rows = rows_of(finished(OptimizerMoments().after_update(bench.moment())))
-    for row, parameter in enumerate(trainables(model)):
+    for row, parameter in enumerate(trainable(model)):
         exact = optimizer.state[parameter]["momentum_buffer"].double().norm().item()
         assert rows[row]["moment1_l2"] == pytest.approx(exact, rel=1e-5)
         assert "moment2_min" not in rows[row]
@@ -50,15 +47,15 @@ def test_accumulates_half_precision_moments_in_float32():
 
 def test_reads_each_optimizer_that_holds_a_parameter():
     model = tiny_lora()
-    adam = torch.optim.AdamW(trainables(model)[:4], lr=1e-3)
-    plain = torch.optim.SGD(trainables(model)[4:], lr=1e-3)
+    adam = torch.optim.AdamW(trainable(model)[:4], lr=1e-3)
+    plain = torch.optim.SGD(trainable(model)[4:], lr=1e-3)
     assert set(rows_after_a_step(model, adam, plain)) == {0, 1, 2, 3}
 
 
 def test_leaves_8bit_states_out():
     model = tiny_lora(r=64)
-    optimizer = bnb.optim.AdamW8bit(trainables(model), lr=1e-3, min_8bit_size=1)
-    for parameter in trainables(model):
+    optimizer = bnb.optim.AdamW8bit(trainable(model), lr=1e-3, min_8bit_size=1)
+    for parameter in trainable(model):
         state = optimizer.state[parameter]
         state["state1"] = torch.zeros(parameter.shape, dtype=torch.uint8)
         state["exp_avg"] = torch.zeros(parameter.shape, dtype=torch.uint8)
@@ -68,7 +65,7 @@ def test_leaves_8bit_states_out():
 
 def test_reading_leaves_no_entry_in_the_optimizer():
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(trainables(model))
+    optimizer = torch.optim.AdamW(trainable(model))
     bench = Bench(model, optimizer)
     assert list(OptimizerMoments().after_update(bench.moment())) == []
     assert len(optimizer.state) == 0
@@ -76,14 +73,14 @@ def test_reading_leaves_no_entry_in_the_optimizer():
 
 def after_a_step(model, **settings):
     """The optimizer and the rows after one step of AdamW."""
-    optimizer = torch.optim.AdamW(trainables(model), **settings)
+    optimizer = torch.optim.AdamW(trainable(model), **settings)
     return optimizer, rows_after_a_step(model, optimizer)
 
 
 def test_reads_norm_and_largest_element_of_the_second_moment():
     model = tiny_lora()
     optimizer, rows = after_a_step(model)
-    for row, parameter in enumerate(trainables(model)):
+    for row, parameter in enumerate(trainable(model)):
         second = optimizer.state[parameter]["exp_avg_sq"].double()
         assert rows[row]["moment2_l2"] == pytest.approx(second.norm().item(), rel=1e-5)
         assert rows[row]["moment2_max"] == pytest.approx(second.max().item(), rel=1e-6)
@@ -91,8 +88,8 @@ def test_reads_norm_and_largest_element_of_the_second_moment():
 
 def test_overflow_of_a_second_moment_is_infinite():
     model = tiny_lora().to(torch.float16)
-    optimizer = torch.optim.AdamW(trainables(model), eps=1e-4)
-    for parameter in trainables(model):
+    optimizer = torch.optim.AdamW(trainable(model), eps=1e-4)
+    for parameter in trainable(model):
         parameter.grad = torch.full_like(parameter, 2e4)  # 4e8 x 0.001 > 65504
     optimizer.step()
     bench = Bench(model, optimizer)
@@ -105,7 +102,7 @@ def test_counts_what_lies_below_the_floor_and_below_eps(settings):
     model = tiny_lora()
     optimizer, rows = after_a_step(model, **settings)
     eps = settings.get("eps", 1e-8)
-    for row, parameter in enumerate(trainables(model)):
+    for row, parameter in enumerate(trainable(model)):
         state = optimizer.state[parameter]
         live = state["exp_avg"] != 0
         if not live.any():  # lora_A, while lora_B is 0

@@ -2,6 +2,7 @@ import torch
 from accelerate import Accelerator
 from transformers import get_scheduler
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.naming import named_trainables
 from ftlab.probes.optimizer.optimizer_facts import optimizer_facts, scheduler_facts
 from tests.models import tiny_llama, tiny_lora
@@ -9,14 +10,10 @@ from tests.models import tiny_llama, tiny_lora
 LR = torch.optim.lr_scheduler
 
 
-def trainables(model):
-    return [p for p in model.parameters() if p.requires_grad]
-
-
 def test_reads_groups_with_names_and_ids():
     model = tiny_lora()
     names = [entry.name for entry in named_trainables(model)]
-    halves = trainables(model)[:4], trainables(model)[4:]
+    halves = trainable(model)[:4], trainable(model)[4:]
     optimizer = torch.optim.AdamW(
         [
             {"params": halves[0], "lr": 1e-3},
@@ -41,8 +38,8 @@ def test_reads_groups_with_names_and_ids():
 def test_names_trainables_that_no_optimizer_holds():
     model = tiny_lora()
     names = [entry.name for entry in named_trainables(model)]
-    one = torch.optim.SGD(trainables(model)[:3])
-    two = torch.optim.SGD(trainables(model)[5:])
+    one = torch.optim.SGD(trainable(model)[:3])
+    two = torch.optim.SGD(trainable(model)[5:])
     facts = optimizer_facts(model, [one, two])
     assert facts[0]["missing"] == names[3:5]
     assert "missing" not in facts[1]
@@ -56,7 +53,7 @@ def test_a_tied_parameter_is_held_once_for_all_its_names():
 
 def test_sees_through_accelerate():
     model = tiny_lora()
-    wrapped = Accelerator(cpu=True).prepare(torch.optim.AdamW(trainables(model)))
+    wrapped = Accelerator(cpu=True).prepare(torch.optim.AdamW(trainable(model)))
     (facts,) = optimizer_facts(model, [wrapped])
     assert facts["class"] == "AdamW"
     assert facts["missing"] == []
@@ -87,7 +84,7 @@ def test_hints_at_the_one_parameter_that_took_the_place():
 
 def test_hints_in_order_for_a_model_that_was_built_anew():
     old, new = tiny_lora(), tiny_lora()
-    (facts,) = optimizer_facts(new, [torch.optim.SGD(trainables(old))])
+    (facts,) = optimizer_facts(new, [torch.optim.SGD(trainable(old))])
     hints = [entry["name_hint"] for entry in facts["foreign"]]
     assert hints == facts["missing"] == [e.name for e in named_trainables(new)]
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -26,9 +27,7 @@ def test_an_optimizer_of_another_model_is_not_adopted():
     model, _ = loop()
     other, others = loop()
     with Recording(model) as recording:
-        other(torch.ones(2, 4)).sum().backward()
-        others.step()
-        others.zero_grad()
+        update(other(torch.ones(2, 4)).sum(), others)
     assert recording.subject.optimizers == ()
     assert recording.steps == []
 
@@ -50,9 +49,7 @@ def test_accelerate_s_wrapper_is_looked_through():
     with Recording(model, wrapped) as recording:
         for _ in range(2):
             with accelerator.accumulate(model):
-                model(torch.ones(2, 4)).sum().backward()
-                wrapped.step()  # the first two calls are left out
-                wrapped.zero_grad()
+                update(model(torch.ones(2, 4)).sum(), wrapped)
     assert recording.subject.optimizers == (optimizer,)
     micro = ["forward", "backward"]
     assert recording.ops(0) == [*micro, *micro, "step", "zero_grad"]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ftlab.probes.optimizer.put_back import PutBack
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -14,9 +15,7 @@ def run(between=None, steps=4, inputs=1.0, dtype=torch.float32):
     with Recording(model, optimizer, probes=[PutBack(2)]) as recording:
         for step in range(steps):
             kept = [p.detach().clone() for p in model.parameters()]
-            model(torch.full((2, 4), inputs, dtype=dtype)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.full((2, 4), inputs, dtype=dtype)).sum(), optimizer)
             if between is not None:
                 between(list(model.parameters()), kept, step)
     names = ("updates_compared", "updates_put_back")

@@ -11,6 +11,7 @@ from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
+from tests.models import update
 
 
 class Model(nn.Module):
@@ -47,9 +48,7 @@ def seen(model, changes, steps=6):
     with Recorder(subject, [GraphFlow(16)], records.append):
         for step in range(steps):
             changes.get(step, lambda _: None)(model)
-            model(torch.ones(2, 4)).backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(2, 4)), optimizer)
     blocks = [r for r in records if isinstance(r, Block) and r.table == "autocast"]
     columns = ("calls", "inside", "wrapped")
     rows = {b.step: [float(b.values[name][0]) for name in columns] for b in blocks}

@@ -102,13 +102,16 @@ def test_a_scaler_that_was_not_handed_over_is_adopted():
     assert recording.ledger(0)[-1].detail == {"scale": 1024.0}
 
 
+def two_optimizers(model):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return (torch.optim.SGD(part, lr=0.1) for part in (trained[:6], trained[6:]))
+
+
 def test_two_optimizers_are_each_read_in_true_scale():
     model, _, scaler = make(False)
     batch = next(batches(1))
     expected = expected_norms(model, batch)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    first = torch.optim.SGD(trained[:6], lr=0.1)
-    second = torch.optim.SGD(trained[6:], lr=0.1)
+    first, second = two_optimizers(model)
     with Recording(model, first, second) as recording:
         scaler.scale(model(**batch).loss).backward()
         for optimizer in (first, second):  # the second is still scaled at the first
@@ -162,14 +165,12 @@ def test_the_ledger_tells_which_losses_were_scaled_and_who_stepped():
 
 def test_a_clipping_of_what_is_still_scaled_is_told_of_each_optimizer():
     model, _, scaler = make(False)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    first = torch.optim.SGD(trained[:6], lr=0.1)
-    second = torch.optim.SGD(trained[6:], lr=0.1)
+    first, second = two_optimizers(model)
     with Recording(model, first, second) as recording:
         scaler.scale(model(**next(batches(1))).loss).backward()
         scaler.unscale_(first)
-        for part in (trained[:6], trained[6:]):
-            torch.nn.utils.clip_grad_norm_(part, 1.0)
+        for optimizer in (first, second):
+            torch.nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], 1.0)
         for optimizer in (first, second):
             scaler.step(optimizer)
         scaler.update()
@@ -180,9 +181,7 @@ def test_a_clipping_of_what_is_still_scaled_is_told_of_each_optimizer():
 def test_each_update_of_the_scale_is_kept_and_what_steps_after_it_is_marked():
     model, _, scaler = make(False)
     scaler.set_growth_interval(1)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    first = torch.optim.SGD(trained[:6], lr=0.1)
-    second = torch.optim.SGD(trained[6:], lr=0.1)
+    first, second = two_optimizers(model)
     with Recording(model, first, second) as recording:
         scaler.scale(model(**next(batches(1))).loss).backward()
         for optimizer in (first, second):
@@ -198,9 +197,7 @@ def test_each_update_of_the_scale_is_kept_and_what_steps_after_it_is_marked():
 def test_an_optimizer_with_a_scaler_or_a_backward_of_its_own_is_not_marked():
     model, _, scaler = make(False)
     own = torch.amp.GradScaler("cpu", init_scale=1024.0)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    first = torch.optim.SGD(trained[:6], lr=0.1)
-    second = torch.optim.SGD(trained[6:], lr=0.1)
+    first, second = two_optimizers(model)
     with Recording(model, first, second) as recording:
         for of_second in (scaler, own):
             for optimizer, each in ((first, scaler), (second, of_second)):

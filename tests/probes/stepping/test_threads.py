@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ftlab.records.errors import FtlabWarning
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -42,9 +43,7 @@ def test_steps_of_threads_that_train_at_once_are_recorded_in_order():
         for _ in range(40):
             loss = model(torch.ones(2, 4)).sum()
             with gradients:
-                loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(loss, optimizer)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # told in the next test, where it is certain

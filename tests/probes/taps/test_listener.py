@@ -1,21 +1,11 @@
 """What ftlab computes within a user's loop is neither traced nor counted there."""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import ftlab
 from tests.models import batches, tiny_llama
-
-
-class Names(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.append(str(func))
-        return func(*args, **(kwargs or {}))
+from tests.probes.recording import Names
 
 
 def steps(run_dir=None):

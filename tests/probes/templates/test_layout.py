@@ -4,13 +4,7 @@ import pytest
 
 from tests.probes.templates import styles
 from tests.probes.templates.reading import TALK, read
-from tests.probes.templates.styles import (
-    ALL,
-    assistant,
-    parts,
-    system,
-    user,
-)
+from tests.probes.templates.styles import ALL, assistant, parts, system, user
 
 ENDS = {
     "marked": ("<|close|>\n", "<|close|>\n"),

@@ -9,14 +9,7 @@ from ftlab.probes.templates.spans import rendering_of
 from ftlab.records.rendering import Refusal
 from tests.probes.templates import styles
 from tests.probes.templates.reading import TALK, read
-from tests.probes.templates.styles import (
-    ALL,
-    Special,
-    assistant,
-    parts,
-    system,
-    user,
-)
+from tests.probes.templates.styles import ALL, Special, assistant, parts, system, user
 from tests.probes.templates.vocabularies import byte_level
 
 TRICKS = [

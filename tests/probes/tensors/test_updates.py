@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from ftlab.faults.builders.tiny import trainable
 from ftlab.probes.tensors.updates import SAMPLE, Updates, spaced
 from tests.models import batches, tiny_llama, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
@@ -27,15 +28,11 @@ def probed(probe, bench, act, step=0):
     return named, dict(zip(moment.tensors.names, before, strict=True))
 
 
-def trainables(model):
-    return [p for p in model.parameters() if p.requires_grad]
-
-
 def test_matches_the_whole_update_of_a_small_tensor():
     model = tiny_lora()
-    for parameter in trainables(model):
+    for parameter in trainable(model):
         torch.nn.init.normal_(parameter, std=0.02)
-    optimizer = torch.optim.AdamW(trainables(model), lr=1e-3)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3)
     rows, before = update(model, optimizer)
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
@@ -81,7 +78,7 @@ def test_counts_bf16_weights_that_an_update_is_too_small_for():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_every_dtype_moves_at_a_healthy_rate(dtype):
     model = tiny_lora().to(dtype)
-    optimizer = torch.optim.SGD(trainables(model), lr=0.1)
+    optimizer = torch.optim.SGD(trainable(model), lr=0.1)
     rows, _ = update(model, optimizer)
     lora_b = [row for name, row in rows.items() if "lora_B" in name]
     assert all(row["stuck_share"] < 0.05 for row in lora_b)
@@ -90,7 +87,7 @@ def test_every_dtype_moves_at_a_healthy_rate(dtype):
 
 def test_a_gradient_of_exact_zeros_gives_nothing_to_count():
     model = tiny_lora()
-    rows, _ = update(model, torch.optim.SGD(trainables(model), lr=0.1))
+    rows, _ = update(model, torch.optim.SGD(trainable(model), lr=0.1))
     for name, row in rows.items():
         assert math.isnan(row["stuck_share"]) == ("lora_A" in name)
 
@@ -98,7 +95,7 @@ def test_a_gradient_of_exact_zeros_gives_nothing_to_count():
 @pytest.mark.parametrize("lr", [0.0, torch.tensor(0.0)])
 def test_a_learning_rate_of_zero_gives_nothing_to_count(lr):
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(trainables(model), lr=lr, foreach=False)
+    optimizer = torch.optim.AdamW(trainable(model), lr=lr, foreach=False)
     rows, _ = update(model, optimizer)
     assert all(math.isnan(row["stuck_share"]) for row in rows.values())
     assert all(row["update_l2"] == 0 for row in rows.values())
@@ -106,7 +103,7 @@ def test_a_learning_rate_of_zero_gives_nothing_to_count(lr):
 
 def test_a_step_that_a_fused_optimizer_skips_gives_nothing_to_count():
     model = tiny_lora()
-    optimizer = torch.optim.AdamW(trainables(model), lr=1e-3, fused=True)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3, fused=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
     probe, bench = Updates(), Bench(model, optimizer)
     results = []
@@ -118,7 +115,7 @@ def test_a_step_that_a_fused_optimizer_skips_gives_nothing_to_count():
     for step, spoil in enumerate((True, False)):
         scaler.scale(model(**next(batches(1))).loss).backward()
         if spoil:
-            trainables(model)[1].grad[0, 0] = math.inf
+            trainable(model)[1].grad[0, 0] = math.inf
         probe.before_update(bench.moment(step))
         scaler.step(optimizer)
         scaler.update()
@@ -133,8 +130,8 @@ def test_a_step_that_a_fused_optimizer_skips_gives_nothing_to_count():
 
 def test_parameters_without_gradient_or_optimizer_give_nothing_to_count():
     model = tiny_lora()
-    held, unheld = trainables(model)[1], trainables(model)[3]
-    optimizer = torch.optim.SGD([held, *trainables(model)[4:]], lr=0.1)
+    held, unheld = trainable(model)[1], trainable(model)[3]
+    optimizer = torch.optim.SGD([held, *trainable(model)[4:]], lr=0.1)
     model(**next(batches(1))).loss.backward()
     held.grad = None
     rows, _ = update(model, optimizer, backward=False)
@@ -176,8 +173,8 @@ def test_transposed_and_empty_parameters_are_safe():
 
 def test_two_optimizers_share_one_sample():
     model = tiny_lora()
-    first = torch.optim.SGD(trainables(model)[:4], lr=0.1)
-    second = torch.optim.SGD(trainables(model)[4:], lr=0.1)
+    first = torch.optim.SGD(trainable(model)[:4], lr=0.1)
+    second = torch.optim.SGD(trainable(model)[4:], lr=0.1)
     model(**next(batches(1))).loss.backward()
     probe, bench = Updates(), Bench(model, first, second)
     moment = bench.moment()
@@ -193,7 +190,7 @@ def test_two_optimizers_share_one_sample():
 
 def test_copies_are_released_when_the_step_is_over():
     model = tiny_lora()
-    probe, bench = Updates(), Bench(model, torch.optim.SGD(trainables(model)))
+    probe, bench = Updates(), Bench(model, torch.optim.SGD(trainable(model)))
     probe.before_update(bench.moment())
     probe.on_close(bench.moment())
     assert list(probe.after_update(bench.moment())) == []

@@ -9,7 +9,7 @@ import ftlab
 from ftlab.probes.timing import marks
 from ftlab.probes.timing.marks import _ranges, step_under_way
 from ftlab.records.step_time import PHASES
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.session.scenarios import LOOPS, feed, seed, state_of, trainer
 
 
@@ -252,9 +252,7 @@ def test_nothing_enters_a_graph(log, tmp_path, outer):
         with ftlab.watch(target, optimizer, run_dir=tmp_path / str(given), **given):
             for _ in range(3):
                 loss = quick(torch.ones(2, 4)).sum()
-                loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
+                update(loss, optimizer)
         return graphs, loss.item(), dict(torch._dynamo.utils.counters["graph_break"])
 
     bare = train()

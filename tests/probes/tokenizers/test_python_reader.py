@@ -2,12 +2,7 @@
 
 from ftlab.probes.tokenizers.foreign_cores import core_within
 from ftlab.probes.tokenizers.python_reader import BareReader, PythonReader
-from tests.probes.tokenizers.real import (
-    TEKKEN,
-    HoldsTiktoken,
-    mistral,
-    slow_form,
-)
+from tests.probes.tokenizers.real import TEKKEN, HoldsTiktoken, mistral, slow_form
 from tests.probes.tokens.vocabularies import slow
 
 TEXT = "Größe 日本 fox"

@@ -15,6 +15,7 @@ from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
 from ftlab.records.event import Event
 from ftlab.records.fingerprint import Fingerprint
+from tests.models import update
 from tests.probes.recording import Recording
 from tests.probes.tokens.vocabularies import byte_level
 
@@ -33,9 +34,7 @@ def told(tokenizer, steps=6, at=None, change=None, interval=1) -> list[Event]:
         for step in range(steps):
             if step == at:
                 change(tokenizer)
-            model(torch.ones(1, 2)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(torch.ones(1, 2)).sum(), optimizer)
     return [each for each in recording.records if isinstance(each, Event)]
 
 

@@ -59,10 +59,15 @@ def test_the_vocabulary_is_read_once_as_long_as_nothing_changes(make, prints):
     assert len(prints) == 1
 
 
-def test_calls_between_the_looks_change_nothing(prints):
+def watched():
+    """Return a tokenizer, its watch and what that tells first."""
     tokenizer = word_level(a=0, b=1)
     watch = TokenizerWatch(tokenizer)
-    first = watch()
+    return tokenizer, watch, watch()
+
+
+def test_calls_between_the_looks_change_nothing(prints):
+    tokenizer, watch, first = watched()
     tokenizer(["a b", "a"], truncation=True, max_length=1)
     assert watch() == first
     assert tokenizer.backend_tokenizer.truncation["max_length"] == 1
@@ -79,17 +84,13 @@ def test_calls_between_the_looks_change_nothing(prints):
     ],
 )
 def test_a_change_that_shows_is_noticed_at_once(change):
-    tokenizer = word_level(a=0, b=1)
-    watch = TokenizerWatch(tokenizer)
-    first = watch()
+    tokenizer, watch, first = watched()
     change(tokenizer)
     assert watch() == read_fingerprint(tokenizer).digest != first
 
 
 def test_a_small_change_does_not_read_the_vocabulary_again(prints):
-    tokenizer = word_level(a=0, b=1)
-    watch = TokenizerWatch(tokenizer)
-    first = watch()
+    tokenizer, watch, first = watched()
     for side, same in (("left", False), ("right", True)) * 2:
         tokenizer.padding_side = side
         assert (watch() == first) == same
@@ -98,9 +99,7 @@ def test_a_small_change_does_not_read_the_vocabulary_again(prints):
 
 
 def test_another_model_of_the_same_size_is_noticed():
-    tokenizer = word_level(a=0, b=1)
-    watch = TokenizerWatch(tokenizer)
-    first = watch()
+    tokenizer, watch, first = watched()
     other = WordLevel({"b": 0, "a": 1, "[UNK]": 2}, unk_token="[UNK]")
     tokenizer.backend_tokenizer.model = other
     assert any(watch() != first for _ in range(WINDOWS))

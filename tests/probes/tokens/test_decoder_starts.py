@@ -10,6 +10,7 @@ from ftlab.faults.builders.zoo import t5
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.tokens.decoder_starts import DecoderStarts, start_of
 from ftlab.records.event import Event
+from tests.models import update
 from tests.probes.recording import Recording
 
 IDS = torch.arange(3, 9).repeat(2, 1)
@@ -20,9 +21,7 @@ def told(model, batches, **settings):
     optimizer = adamw(model)
     with Recording(model, optimizer, probes=[DecoderStarts()], **settings) as recording:
         for batch in batches:
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     return [each for each in recording.records if isinstance(each, Event)]
 
 

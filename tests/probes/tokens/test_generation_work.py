@@ -6,6 +6,7 @@ import torch
 from ftlab.faults.builders.tiny import adamw, llama, lora
 from ftlab.probes.tokens import generation_work
 from ftlab.probes.tokens.generation_work import LOOKED_AT, last_tokens
+from tests.models import update
 from tests.probes.recording import Recording
 
 PAD, EOS = 0, 2
@@ -22,9 +23,7 @@ def generations(made, *calls):
     optimizer = adamw(made)
     with Recording(made, optimizer) as recording:
         for step in range(2):
-            made(input_ids=IDS, labels=IDS).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(made(input_ids=IDS, labels=IDS).loss, optimizer)
             for call in calls if step == 0 else ():
                 made.generate(**call, max_new_tokens=1, do_sample=False)
     return [each.detail for each in recording.ledger(0) if each.op == "generate"]

@@ -5,6 +5,7 @@ import torch
 
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.probes.tokens.invocations import Invocations, invocation_facts
+from tests.models import update
 from tests.probes.recording import Recording
 from tests.versions import older_than
 
@@ -19,9 +20,7 @@ def rows(model, made):
     optimizer = adamw(model)
     with Recording(model, optimizer, probes=[Invocations()]) as recording:
         for batch in made:
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     return [counts(each.values) for each in recording.steps]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.probes.tokens.trained_tokens import TrainedTokens
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -11,9 +12,7 @@ def counts(model, made):
     optimizer = adamw(model)
     with Recording(model, optimizer, probes=[TrainedTokens()]) as recording:
         for batch in made:
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     rows = [each.values for each in recording.steps]
     return [(row.get("tokens_trained"), row.get("tokens_seen")) for row in rows]
 

@@ -23,6 +23,7 @@ from ftlab.probes.tokens.turn_samples import TurnSamples, book_of, turns_of
 from ftlab.records.event import Event
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns
+from tests.models import update
 from tests.probes.recording import Recording
 
 
@@ -33,9 +34,7 @@ def events(made, steps=2):
     settings = {"probes": [TurnSamples()], "tokenizer": made}
     with Recording(model, optimizer, **settings) as recording:
         for _ in range(steps):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     found = [each for each in recording.records if isinstance(each, Event)]
     return batch, found
 

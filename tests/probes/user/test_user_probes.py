@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.records.errors import FtlabWarning
 from tests.models import batches, tiny_lora
 from tests.replay.blaming.preference import paused
@@ -55,9 +56,7 @@ def test_values_are_what_plain_hooks_see(watched, end):
 def test_gradients_of_parameters_are_accumulated_and_before_clipping(watched):
     watch, model, _ = watched
     handle = watch.probe("layers.0.*lora_B.*.weight.grad", norm)
-    optimizer = torch.optim.SGD(
-        [p for p in model.parameters() if p.requires_grad], lr=0.1
-    )
+    optimizer = torch.optim.SGD(trainable(model), lr=0.1)
     for batch in batches(2):
         model(**batch).loss.backward()
     expected = {
@@ -229,8 +228,7 @@ def test_a_module_that_the_function_runs_is_not_seen(watched):
 @pytest.mark.parametrize("fused", [True, False])
 def test_gradients_under_a_scaler_are_in_true_scale(tmp_path, fused):
     model = tiny_lora().train()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-3, fused=fused)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3, fused=fused)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     with ftlab.watch(
         model, optimizer, scaler=scaler, run_dir=tmp_path / "run"

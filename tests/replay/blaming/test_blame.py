@@ -9,13 +9,7 @@ import torch
 import ftlab
 from ftlab.replay.blaming.blame import NO_BACKWARD, TWICE
 from tests.replay.one_by_one import AT, alone, interrupted, normaliser, plain, uneven
-from tests.session.scenarios import Loop, dropout, feed, one_thread, seed, trainer
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import Loop, dropout, feed, seed, trainer
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,11 @@ from ftlab.replay.blaming.positions import UNPLACED
 from tests.models import tiny_lora
 from tests.replay.blaming.preference import dpo_trainer, paused
 from tests.replay.one_by_one import alone, normaliser
-from tests.session.scenarios import one_thread, seed, sft_trainer, state_of
+from tests.session.scenarios import seed, sft_trainer, state_of
 
 BETA = 0.1
 
 old = version("trl").startswith("0.")
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def without_dropout(built: Any) -> Any:

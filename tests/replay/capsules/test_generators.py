@@ -4,19 +4,11 @@ import random
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import ftlab
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def rows(seed: int) -> DataLoader:

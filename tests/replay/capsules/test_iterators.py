@@ -11,15 +11,8 @@ import ftlab
 from ftlab.records.errors import NotReplayableError
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.iterators import used_up
-from tests.session.scenarios import one_thread
 
 NO_INPUTS = KeptInputs((), {})
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture

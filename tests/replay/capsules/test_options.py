@@ -9,13 +9,6 @@ from torch.optim import lr_scheduler
 
 import ftlab
 from ftlab.replay.capsules.options import KeptOptions
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Loop:

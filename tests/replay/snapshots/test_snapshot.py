@@ -3,8 +3,6 @@
 import collections
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +12,11 @@ import torch
 import ftlab
 from ftlab.records.errors import BadValueError, NotReplayableError, RunFolderError
 from ftlab.replay.snapshots.codec import Packer, Unpacker
-from ftlab.replay.snapshots.folder import (
-    read_manifest,
-    read_tensors,
-    write_folder,
-)
+from ftlab.replay.snapshots.folder import read_manifest, read_tensors, write_folder
 from ftlab.replay.snapshots.weights import checksum
+from tests.disks import disk_of
 from tests.models import tiny_llama
 from tests.replay.breakage import Setup, root_at_zero
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def there_and_back(value, folder):
@@ -217,17 +205,7 @@ def test_refuses_when_the_weights_have_changed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Mount a disk of 64 kB."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+small_disk = disk_of("64k")
 
 
 def test_a_full_disk_gives_one_error_and_leaves_nothing(small_disk: Path):

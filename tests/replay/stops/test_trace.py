@@ -11,14 +11,6 @@ from ftlab.replay.tracing.lineage import COUNTED
 from tests.replay.breakage import NanBackward, Setup, overflow
 
 
-@pytest.fixture(autouse=True)
-def _single_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def stopped(setup, **options):
     dbg = ftlab.debug(
         setup.step, setup.feed, model=setup.model, optimizer=setup.optimizer, **options

@@ -8,13 +8,6 @@ import torch
 import ftlab
 from tests.replay.breakage import Setup
 from tests.session.debugging.test_debug import debugging
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def from_the_start(dbg: Any) -> None:

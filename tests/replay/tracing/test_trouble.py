@@ -6,16 +6,9 @@ import torch
 from benchmarks.anomalies.registry import list_cases
 from ftlab.replay.tracing.trouble import is_copy, is_creation, troublemaker
 from tests.replay.test_planted import old, run
-from tests.session.scenarios import one_thread
 
 ATEN = torch.ops.aten
 CASES = {case.id: case for case in list_cases()}
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 PLANTED = {

@@ -1,10 +1,9 @@
 """ADP023."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
-from ftlab.rules.engine import Engine
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(slopes, sigma=0.01):
@@ -15,17 +14,11 @@ def report(slopes, sigma=0.01):
     }
     start = {"delta_in_base": {"default": row}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
-    return Engine([AdapterAppliedTwice()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    outcome = Engine([AdapterAppliedTwice()]).check(healthy_lora().run)
-    assert (outcome.findings, outcome.not_checked) == ((), ())
+    return report_by(AdapterAppliedTwice(), builder.run)
 
 
 def test_names_the_base_weights():
-    (finding,) = report([1.0, 1.02, 0.99]).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report([1.0, 1.02, 0.99]).findings, "error")
     assert finding.place == Place("param", "layers.0.q.base_layer.weight")
     assert finding.places[-1] == Place("call", "merge_and_unload")
     assert (
@@ -54,15 +47,12 @@ def test_an_adapter_along_its_base_is_not_checked():
 def by_hand(factor, live=1.0, **columns):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": {}}).step()
     given(builder, 0, {"q": factor, "v": factor}, live=live, **columns)
-    return Engine([AdapterAppliedTwice()]).check(builder.run).findings
+    return found_by(AdapterAppliedTwice(), builder.run)
 
 
 def test_an_adapter_that_is_on_what_was_given_it_is_named():
-    (finding,) = by_hand(1.0)
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("param", "q.base_layer.weight")
+    finding = only(by_hand(1.0), "error", "param q.base_layer.weight", reason="by-hand")
     assert "2 base weights were changed by 1 times" in finding.message
-    assert finding.evidence["reason"] == "by-hand"
     assert by_hand(2.0)[0].evidence["factor"] == 2.0
 
 

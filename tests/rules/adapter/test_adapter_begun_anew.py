@@ -1,9 +1,9 @@
 """ADP037."""
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_begun_anew import AdapterBegunAnew
 from ftlab.rules.engine import Engine
 from tests.rules.reading.test_restarts import pairs, vectors
+from tests.runs import only
 
 
 def check(builder):
@@ -11,16 +11,13 @@ def check(builder):
 
 
 def test_twice_is_a_warning_at_the_layers():
-    (finding,) = check(pairs(at=(4, 8)))
-    assert finding.severity is Severity.WARNING
-    assert str(finding.place) == "module model.layers.0.q"
+    finding = only(check(pairs(at=(4, 8))), "warning", "module model.layers.0.q")
     assert (finding.first_step, finding.last_step) == (4, 8)
     assert finding.evidence["restarts"] == 2
 
 
 def test_once_is_only_noted():
-    (finding,) = check(pairs(at=(4,)))
-    assert finding.severity is Severity.INFO
+    only(check(pairs(at=(4,))), "info")
 
 
 def test_a_healthy_adapter_is_quiet():
@@ -29,5 +26,4 @@ def test_a_healthy_adapter_is_quiet():
 
 
 def test_vectors_that_are_1_again():
-    (finding,) = check(vectors(at=(4, 8)))
-    assert finding.evidence["restarts"] == 2
+    only(check(vectors(at=(4, 8))), restarts=2)

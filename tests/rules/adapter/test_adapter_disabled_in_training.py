@@ -5,17 +5,15 @@ import torch
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.tiny import adamw, base, batches, llama, lora
 from ftlab.faults.fault import Case
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_disabled_in_training import AdapterDisabledInTraining
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 SWITCH = 2
 
 
 def report(run):
-    return Engine([AdapterDisabledInTraining()]).check(run)
+    return report_by(AdapterDisabledInTraining(), run)
 
 
 def at_step(model, act, optimizer=None):
@@ -43,10 +41,6 @@ def ops(*states, graph=True):
     return [*entries, ("backward", "loss", states[-1])]
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora().run).findings == ()
-
-
 def test_says_nothing_of_a_model_without_adapters():
     assert report(RunBuilder().step().run).not_checked == ()
 
@@ -54,9 +48,7 @@ def test_says_nothing_of_a_model_without_adapters():
 def test_disable_adapter_layers_is_named_with_every_layer():
     model = with_head()
     case = at_step(model, lambda _: model.base_model.disable_adapter_layers())
-    (finding,) = report(record(case, 5)).findings
-    assert finding.severity is Severity.ERROR
-    assert (finding.first_step, finding.last_step) == (SWITCH, 4)
+    finding = only(report(record(case, 5)).findings, "error", steps=(SWITCH, 4))
     places = [str(place) for place in finding.places]
     names = [n for n, m in model.named_modules() if hasattr(m, "lora_A")]
     assert places[: len(names)] == [f"module {name}" for name in names]
@@ -90,8 +82,7 @@ def test_some_of_the_layers_are_a_warning():
     model = with_head()
     layer = model.get_base_model().model.layers[0].self_attn.q_proj
     case = at_step(model, lambda _: layer.enable_adapters(False))
-    (finding,) = report(record(case, 5)).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(record(case, 5)).findings, "warning")
     assert "1 of 4 adapter layers" in finding.message
 
 

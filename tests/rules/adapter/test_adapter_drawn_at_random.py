@@ -9,8 +9,7 @@ import torch
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_drawn_at_random import AdapterDrawnAtRandom
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RANK = 8
 SHAPES = ((64, RANK), (128, RANK))
@@ -26,7 +25,7 @@ def check(norms, *, a=1.0, first=0, config=True, active=True, trainable=True):
     builder.facts(model={"peft": {"default": {"init_lora_weights": config}}})
     builder.step_number = first
     builder.step(None, {"a_l2": a, "b_l2": norms})
-    return Engine([AdapterDrawnAtRandom()]).check(builder.run).findings
+    return found_by(AdapterDrawnAtRandom(), builder.run)
 
 
 def drawn(draw):
@@ -48,15 +47,13 @@ def test_other_laws_may_be_the_first_steps_of_adam(deviation):
 
 
 def test_a_drawn_b_is_found_by_its_law():
-    (finding,) = check(drawn(uniform))
+    finding = only(check(drawn(uniform)), pairs=2)
     assert finding.place.name == "layers.0.lora_B.default.weight"
-    assert finding.evidence["pairs"] == 2
     assert "zeros_" in finding.fix
 
 
 def test_the_configuration_stands_in_front_where_it_asked_for_it():
-    (finding,) = check(drawn(uniform), config=False)
-    assert str(finding.place) == "config init_lora_weights"
+    only(check(drawn(uniform), config=False), place="config init_lora_weights")
 
 
 def test_a_fresh_adapter_is_quiet():
@@ -97,7 +94,7 @@ def vectors(*values, first=0):
     builder.run.append(Block("vectors", first, ids, arrays))
     builder.step_number = first
     builder.step()
-    return Engine([AdapterDrawnAtRandom()]).check(builder.run).findings
+    return found_by(AdapterDrawnAtRandom(), builder.run)
 
 
 def noise(size, seed):
@@ -105,14 +102,12 @@ def noise(size, seed):
 
 
 def test_vectors_that_are_drawn_around_0():
-    (finding,) = vectors(noise(64, 0), noise(128, 1))
-    assert finding.evidence["reason"] == "normal"
+    finding = only(vectors(noise(64, 0), noise(128, 1)), reason="normal")
     assert str(finding.place) == "config init_ia3_weights"
 
 
 def test_vectors_that_are_0():
-    (finding,) = vectors(torch.zeros(64), torch.zeros(128))
-    assert finding.evidence["reason"] == "zeros"
+    finding = only(vectors(torch.zeros(64), torch.zeros(128)), reason="zeros")
     assert finding.place.name == "layers.50.ia3_l.default"
 
 

@@ -7,11 +7,9 @@ import pytest
 from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, places
 from tests.versions import older_than
-from tests.wired import OPTIMIZER, findings, places
+from tests.wired import OPTIMIZER, findings
 
 
 def check(model, **settings):
@@ -31,8 +29,7 @@ def test_is_quiet_on_a_healthy_adapter():
 
 
 def test_all_frozen_afterwards_is_an_error():
-    (finding,) = check(freeze(lora(), lambda _: True))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(freeze(lora(), lambda _: True)), "error")
     assert finding.evidence["reason"] == "frozen-afterwards"
     assert "all 8 tensors" in finding.message
     assert "lora_" in finding.fix
@@ -42,9 +39,8 @@ def test_all_frozen_afterwards_is_an_error():
 
 
 def test_inference_mode_of_a_fresh_adapter_is_told():
-    (finding,) = check(lora(inference_mode=True))
+    finding = only(check(lora(inference_mode=True)), place="config inference_mode")
     assert finding.evidence["reason"] == "inference-mode"
-    assert str(finding.place) == "config inference_mode"
 
 
 def test_a_loaded_adapter_is_told_by_its_b(tmp_path):
@@ -53,8 +49,7 @@ def test_a_loaded_adapter_is_told_by_its_b(tmp_path):
     trained = lora(init_lora_weights=False)
     trained.save_pretrained(tmp_path)
     frozen = PeftModel.from_pretrained(llama(), tmp_path)
-    (finding,) = check(frozen)
-    assert finding.evidence["reason"] == "loaded-frozen"
+    finding = only(check(frozen), reason="loaded-frozen")
     assert places(finding)[:2] == ["call from_pretrained", "config inference_mode"]
     assert "is_trainable=True" in finding.fix
     assert check(PeftModel.from_pretrained(llama(), tmp_path, is_trainable=True)) == ()
@@ -96,8 +91,7 @@ def test_a_model_that_is_only_used_is_left_alone():
 
 
 def test_a_fresh_adapter_in_training_mode_is_meant_to_learn():
-    (finding,) = check(lora(inference_mode=True), optimizers=())
-    assert finding.evidence["reason"] == "inference-mode"
+    only(check(lora(inference_mode=True), optimizers=()), reason="inference-mode")
 
 
 def test_one_of_two_adapters_may_be_frozen():
@@ -111,8 +105,7 @@ def test_lora_fa_freezes_every_a():
 
 
 def test_frozen_pairs_among_others_may_be_meant():
-    (finding,) = check(freeze(lora(), lambda name: ".layers.0." in name))
-    assert finding.severity is Severity.INFO
+    finding = only(check(freeze(lora(), lambda name: ".layers.0." in name)), "info")
     assert "add nothing" in finding.message
     assert finding.evidence["frozen_pairs"] == 2
     assert finding.evidence["pairs"] == 4
@@ -121,8 +114,7 @@ def test_frozen_pairs_among_others_may_be_meant():
 
 def test_frozen_pairs_that_are_not_zero_are_only_noted():
     model = lora(init_lora_weights=False)
-    (finding,) = check(freeze(model, lambda name: ".layers.0." in name))
-    assert finding.severity is Severity.INFO
+    only(check(freeze(model, lambda name: ".layers.0." in name)), "info")
 
 
 def test_frozen_copies_of_kept_modules_are_found():
@@ -143,8 +135,7 @@ def test_other_methods_are_judged_by_their_own_parts(kind):
     )
     model = get_peft_model(llama(), config)
     assert check(model) == ()
-    (finding,) = check(freeze(model, lambda _: True))
-    assert finding.severity is Severity.ERROR
+    only(check(freeze(model, lambda _: True)), "error")
 
 
 def test_x_lora_trains_a_gate_over_frozen_adapters():
@@ -152,18 +143,16 @@ def test_x_lora_trains_a_gate_over_frozen_adapters():
     part = {"lora_B": {"tensors": 1, "trainable": 0, "frozen": {"names": ["b"]}}}
     adapters = {"0": {"type": "XLORA", "parts": part}}
     run.facts(model={"adapters": {"adapters": adapters}}, optimizers=({},))
-    assert Engine([AdapterFrozen()]).check(run.run).findings == ()
+    assert found_by(AdapterFrozen(), run.run) == ()
 
 
 def test_does_not_apply_without_adapters():
     assert check(llama()) == ()
-    assert Engine([AdapterFrozen()]).check(Run()).not_checked
 
 
 def test_frozen_magnitudes_of_dora_are_found():
     model = freeze(lora(use_dora=True), lambda name: "magnitude" in name)
-    (finding,) = check(model)
-    assert finding.evidence["reason"] == "magnitude"
+    finding = only(check(model), reason="magnitude")
     assert str(finding.places[-1]) == "config use_dora"
 
 
@@ -181,8 +170,7 @@ def left_off():
     older_than("peft", "0.19"), reason="PEFT 0.18 switches the module off as a whole"
 )
 def test_a_copy_that_deleting_left_off_is_told_with_the_call_that_mends_it():
-    (finding,) = check(left_off())
-    assert finding.evidence["reason"] == "copy-left-off"
+    finding = only(check(left_off()), reason="copy-left-off")
     assert "model.set_adapter('default')" in finding.fix
     assert "call delete_adapter" in places(finding)
 
@@ -208,8 +196,7 @@ def embedding(name):
 
 
 def test_the_pair_of_an_embedding_that_a_sweep_leaves_out_is_found():
-    (finding,) = check(freeze(lora(target_modules=TARGETS), embedding))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(freeze(lora(target_modules=TARGETS), embedding)), "warning")
     assert finding.evidence["reason"] == "embedding-pairs"
     assert [p.rpartition("embed_tokens.")[2] for p in places(finding)[:2]] == [
         "lora_embedding_A.default",
@@ -231,5 +218,4 @@ def test_the_pair_of_an_embedding_is_left_alone_where_others_are_frozen_too():
 
 def test_the_pair_of_an_embedding_that_an_optimizer_holds_is_only_noted():
     model = freeze(lora(target_modules=TARGETS), embedding)
-    (finding,) = check(model, optimizers=holding(model, "lora_"))
-    assert finding.severity is Severity.INFO
+    only(check(model, optimizers=holding(model, "lora_")), "info")

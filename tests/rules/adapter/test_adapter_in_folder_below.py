@@ -2,11 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_folder_below import AdapterInFolderBelow
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 SAVE = {
     "kind": "adapter",
@@ -22,18 +20,11 @@ def check(save, asked=True):
         training={"args": {"load_best_model_at_end": asked}},
     )
     builder.step(ops=[("save", "model", save)])
-    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([AdapterInFolderBelow()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([AdapterInFolderBelow()]).check(Run()).not_checked) == 1
+    return found_by(AdapterInFolderBelow(), builder.run)
 
 
 def test_a_checkpoint_holds_its_adapter_one_folder_below():
-    (finding,) = check(SAVE)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "load_best_model_at_end")
+    finding = only(check(SAVE), "warning", "config load_best_model_at_end")
     assert "checkpoint-4/mine" in finding.message
 
 
@@ -58,7 +49,7 @@ def test_another_one_lies_where_the_trainer_looks(trained, count):
     )
     builder.lora("layers.0", trained)
     builder.step(ops=[("save", "model", SAVE | {"adapters": ["default", "mine"]})])
-    found = Engine([AdapterInFolderBelow()]).check(builder.run).findings
+    found = found_by(AdapterInFolderBelow(), builder.run)
     assert [each.evidence["reason"] for each in found] == ["other-in-root"] * count
     assert all(each.severity is Severity.ERROR for each in found)
 
@@ -72,13 +63,11 @@ def loading(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}, "mine": {}}})
     builder.lora("layers.0", "mine")
     builder.step(ops=ops)
-    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
+    return found_by(AdapterInFolderBelow(), builder.run)
 
 
 def test_the_adapter_above_the_trained_one_is_loaded():
-    (finding,) = loading(read(), read())
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("file", "adapter keys")
+    finding = only(loading(read(), read()), "warning", "file adapter keys")
     assert "is in out/mine" in finding.message
 
 

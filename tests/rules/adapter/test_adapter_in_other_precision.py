@@ -8,6 +8,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_other_precision import AdapterInOtherPrecision
 from ftlab.rules.engine import Engine
 from tests.rules.reasons.test_lost_updates import built
+from tests.runs import only
 from tests.wired import findings
 
 
@@ -28,9 +29,7 @@ def test_new_adapters_are_quiet(base):
 
 
 def test_float64_is_a_warning_at_the_parameters():
-    (finding,) = check(cast(lora(), torch.float64))
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["tensors"] == 8
+    finding = only(check(cast(lora(), torch.float64)), "warning", tensors=8)
     assert finding.place.name.endswith("lora_A.default.weight")
 
 

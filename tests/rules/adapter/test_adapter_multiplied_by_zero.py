@@ -4,11 +4,9 @@ import pytest
 
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.tiny import llama, lora
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
-from tests.wired import findings, places
+from tests.runs import RunBuilder, found_by, only, places
+from tests.wired import findings
 
 
 def check(model):
@@ -21,7 +19,7 @@ def measured(*scalings, alpha=8, active=True):
         builder.pair(f"layers.{index}", "default", alpha=alpha, active=active)
     builder.facts(model={"adapters": {"adapters": {"default": {"parts": {}}}}})
     builder.step(None, {"scaling": list(scalings)})
-    return Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+    return found_by(AdapterMultipliedByZero(), builder.run)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1, 0.99])
@@ -30,9 +28,7 @@ def test_is_quiet_on_an_ordinary_dropout(dropout):
 
 
 def test_a_dropout_of_one():
-    (finding,) = check(lora(lora_dropout=1.0))
-    assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "config lora_dropout"
+    only(check(lora(lora_dropout=1.0)), "error", "config lora_dropout")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +42,7 @@ def test_a_prompt_of_no_tokens(tokens, parts):
             "peft": {"default": {"num_virtual_tokens": tokens}},
         }
     )
-    (finding,) = Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+    (finding,) = found_by(AdapterMultipliedByZero(), builder.run)
     assert str(finding.place) == "config num_virtual_tokens"
 
 
@@ -58,8 +54,7 @@ def test_an_ordinary_prompt_is_quiet():
 
 
 def test_an_alpha_of_zero_stands_before_the_modules():
-    (finding,) = measured(0.0, 0.0, alpha=0)
-    assert finding.severity is Severity.ERROR
+    finding = only(measured(0.0, 0.0, alpha=0), "error")
     assert places(finding) == [
         "config lora_alpha",
         "module model.layers.0.q",
@@ -68,9 +63,7 @@ def test_an_alpha_of_zero_stands_before_the_modules():
 
 
 def test_one_layer_at_zero_is_a_warning_at_that_layer():
-    (finding,) = measured(0.0, 2.0)
-    assert finding.severity is Severity.WARNING
-    assert str(finding.place) == "module model.layers.0.q"
+    only(measured(0.0, 2.0), "warning", "module model.layers.0.q")
 
 
 def test_small_scalings_and_inactive_pairs_are_quiet():
@@ -87,8 +80,7 @@ def test_small_scalings_and_inactive_pairs_are_quiet():
     ],
 )
 def test_other_methods_that_are_multiplied_by_zero(kind, settings, place):
-    (finding,) = check(tuned(kind, **settings))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(tuned(kind, **settings)), "error")
     assert places(finding)[0] == place
     assert "4 of 4 layers" in finding.message
 
@@ -97,8 +89,7 @@ def test_some_layers_are_a_warning():
     model = tuned("LoHaConfig")
     layers = [m for m in model.modules() if hasattr(m, "module_dropout")]
     layers[0].module_dropout["default"] = 1.0
-    (finding,) = check(model)
-    assert finding.severity is Severity.WARNING
+    only(check(model), "warning")
 
 
 def test_a_scaling_of_lora_is_told_once():

@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
-from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 B = "model.q.lora_B.default.weight"
 
@@ -14,7 +13,7 @@ B = "model.q.lora_B.default.weight"
 def check(start, step=0, **model):
     facts = {"peft": {"default": {}}, "start": start, "trainable": 8} | model
     builder = RunBuilder().facts(step=step, model=facts)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def file(**more):
@@ -32,16 +31,11 @@ def state(zero=2, trainable=True, saved_from="", base_class="Llama"):
     return {"adapters": {"default": row}, "base_class": base_class}
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([AdapterNotLoaded()]).check(healthy_lora().run).findings == ()
-
-
 @pytest.mark.parametrize(
     "reason", ["compiled", "parallel", "other-class", "other-model"]
 )
 def test_says_why_keys_are_not_read(reason):
-    (finding,) = check(file(unread=["x", "y"], reason=reason, absent=[B]))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(file(unread=["x", "y"], reason=reason, absent=[B])), "error")
     assert finding.evidence["reason"] == reason
     assert finding.places == (Place("file", "adapter keys"), Place("param", B))
     assert "2 of 8 keys of the file are not read" in finding.message
@@ -68,8 +62,7 @@ def test_a_checkpoint_is_read_when_its_trainer_begins(checkpoint, trainer, reaso
         model={"peft": {"default": {}}, "start": start, "trainable": 8},
         training={"trainer_class": trainer},
     )
-    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
-    assert finding.evidence["reason"] == reason
+    finding = only(found_by(AdapterNotLoaded(), builder.run), reason=reason)
     assert (finding.severity is Severity.INFO) == (reason == "not-resumed-yet")
 
 
@@ -82,8 +75,7 @@ def test_a_fresh_adapter_that_is_trained_is_fine():
 
 
 def test_a_model_of_which_nothing_is_trained_has_loaded_nothing():
-    (finding,) = check(state(trainable=False), trainable=0)
-    assert finding.evidence["reason"] == "zero"
+    finding = only(check(state(trainable=False), trainable=0), reason="zero")
     assert finding.place == Place("param", B)
     assert Place("config", "inference_mode") in finding.places
     assert check(state(zero=1, trainable=False), trainable=0) == ()
@@ -101,8 +93,7 @@ def test_the_class_that_it_was_saved_from_is_not_the_one_it_is_on():
 
 
 def test_a_run_that_goes_on_does_not_begin_at_zero():
-    (finding,) = check(state(), step=100)
-    assert finding.evidence["reason"] == "resumed-at-zero"
+    finding = only(check(state(), step=100), reason="resumed-at-zero")
     assert finding.first_step == 100
     assert check(state(zero=1), step=100) == ()
 
@@ -118,12 +109,11 @@ LOST = load(lost=8, reason="prefix", example="model.q.lora_A.default.weight")
 def loading(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": state()})
     builder.step().step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_a_load_that_nobody_read():
-    (finding,) = loading(LOST)
-    assert finding.evidence["reason"] == "prefix"
+    finding = only(loading(LOST), reason="prefix")
     assert (finding.first_step, finding.place) == (1, Place("file", "adapter keys"))
     assert "load_state_dict ignored 8 of 8 keys" in finding.message
 
@@ -146,18 +136,16 @@ def fit(**counts):
 
 
 def test_moments_have_moved_what_is_zero():
-    (finding,) = check(fit(moved=2, empty=2))
+    finding = only(check(fit(moved=2, empty=2)), place="file adapter keys")
     assert finding.evidence["reason"] == "moments-without-weights"
-    assert finding.place == Place("file", "adapter keys")
     assert check(fit(moved=2, empty=1)) == ()
     assert check(fit(moved=0, empty=0)) == ()
 
 
 def test_moments_have_moved_norms_that_are_as_made():
     unmoved = {"unmoved": ["norm.weight", "ln.bias"], "unmoved_count": 2}
-    (finding,) = check(fit(norms=2, **unmoved))
+    finding = only(check(fit(norms=2, **unmoved)), place="call load_state_dict")
     assert finding.evidence["reason"] == "moments-of-other-weights"
-    assert finding.place == Place("call", "load_state_dict")
     assert Place("param", "norm.weight") in finding.places
     assert check(fit(norms=3, **unmoved)) == ()
     assert check(fit(norms=1, unmoved=["norm.weight"], unmoved_count=1)) == ()
@@ -177,15 +165,13 @@ def beside(adapters, steps=0, ops=(), optimizers=(), **model):
     builder = RunBuilder().facts(
         model=facts | {"start": {"adapters": adapters}}, optimizers=optimizers
     )
-    for _ in range(steps):
-        builder.step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    builder.steps(steps, ops=ops)
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_a_trained_adapter_came_later_and_a_fresh_one_is_used():
-    (finding,) = beside({"default": FRESH, "mine": TRAINED})
+    finding = only(beside({"default": FRESH, "mine": TRAINED}), "warning")
     assert finding.evidence["reason"] == "inactive"
-    assert finding.severity is Severity.WARNING
     assert finding.place == Place("call", "set_adapter")
 
 
@@ -193,8 +179,7 @@ def test_in_training_it_is_noted_after_a_step_unless_the_other_is_used_too():
     case = {"optimizers": ({"class": "AdamW"},)}
     adapters = {"default": FRESH, "teacher": TRAINED}
     assert beside(adapters, **case) == ()
-    (finding,) = beside(adapters, steps=1, **case)
-    assert finding.severity is Severity.INFO
+    only(beside(adapters, steps=1, **case), "info")
     used = [("set_adapter", "adapters", {"adapters": "teacher"})]
     assert beside(adapters, steps=1, ops=used, **case) == ()
 
@@ -222,16 +207,13 @@ def filled(adapters=FILLED, ops=(), steps=0, **file):
     start = {"adapters": adapters, "file": AS_IN_FILE | file}
     facts = {"peft": {name: {} for name in adapters}, "start": start, "trainable": 8}
     builder = RunBuilder().facts(model=facts, optimizers=({"class": "AdamW"},))
-    for _ in range(steps):
-        builder.step(ops=ops)
-    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+    builder.steps(steps, ops=ops)
+    return found_by(AdapterNotLoaded(), builder.run)
 
 
 def test_the_folder_was_loaded_into_an_adapter_that_is_not_active():
-    (finding,) = filled()
+    finding = only(filled(), "warning", "call set_peft_model_state_dict")
     assert finding.evidence["reason"] == "other-slot"
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("call", "set_peft_model_state_dict")
     assert Place("param", "model.q.lora_B.style.weight") in finding.places
 
 
@@ -262,8 +244,7 @@ def test_weights_of_the_base_stand_in_its_folder_under_other_names():
     base = {"folder": "a", "keys": 8, "lost": 1, "example": key, "names": ["q.weight"]}
     facts = {"peft": {}, "start": {"base_file": base}}
     run = RunBuilder().facts(model=facts).run
-    (finding,) = Engine([AdapterNotLoaded()]).check(run).findings
-    assert finding.evidence["reason"] == "base-names"
+    finding = only(found_by(AdapterNotLoaded(), run), reason="base-names")
     assert finding.places == (
         Place("call", "from_pretrained"),
         Place("param", "q.weight"),
@@ -277,13 +258,12 @@ def test_a_file_beside_a_newer_one_was_read():
     (finding,) = check(file(problems=OUTDATED, adapter="default"))
     assert finding.evidence["reason"] == "outdated-file"
     assert "adapter_model.bin next to it is newer" in finding.message
-    (other,) = check(file(problems=OUTDATED, different=[B]))
-    assert other.evidence["reason"] == "values"
+    only(check(file(problems=OUTDATED, different=[B])), reason="values")
 
 
 def test_an_older_file_that_is_read_in_the_run_is_told_at_its_step():
     detail = {"adapter": "default", "folder": "b", "outdated": True}
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     builder.step(ops=[("load", "adapter settings", detail)])
-    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
+    (finding,) = found_by(AdapterNotLoaded(), builder.run)
     assert (finding.evidence["reason"], finding.first_step) == ("outdated-file", 0)

@@ -10,9 +10,8 @@ from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
-from tests.wired import findings, places
+from tests.runs import RunBuilder, found_by, only, places
+from tests.wired import findings
 
 
 def check(model):
@@ -49,8 +48,7 @@ def test_a_wrapper_in_a_wrapper():
 def test_layers_left_over_from_a_first_call():
     base = llama()
     lora(base, target_modules=["q_proj"])
-    (finding,) = check(lora(base, target_modules=["v_proj"]))
-    assert finding.evidence["reason"] == "left-over"
+    finding = only(check(lora(base, target_modules=["v_proj"])), reason="left-over")
     assert "2 of 4 layers" in finding.message
     modules = [name for name in places(finding) if name.startswith("module")]
     assert len(modules) == 2
@@ -103,12 +101,10 @@ def shared(*steps):
             builder.run.append(Block("one_base", step, np.zeros(1, np.int32), values))
         builder.step()
     builder.facts(model={"adapters": {"chain": [], "adapters": {}, "layers": 1}})
-    return Engine([AdapterOnAdapter()]).check(builder.run).findings
+    return found_by(AdapterOnAdapter(), builder.run)
 
 
 def test_two_models_on_one_base():
     assert shared(2) == ()
-    (finding,) = shared(1, 3)
-    assert finding.evidence["reason"] == "one-base"
+    finding = only(shared(1, 3), reason="one-base", steps=(1, 3))
     assert places(finding)[0] == "param layers.0.q_proj.lora_A.default.weight"
-    assert (finding.first_step, finding.last_step) == (1, 3)

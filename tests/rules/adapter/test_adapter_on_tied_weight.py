@@ -9,9 +9,8 @@ from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_tied_weight import AdapterOnTiedWeight
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 WORDS = "base_model.model.model.embed_tokens"
 HEAD = "base_model.model.lm_head"
@@ -20,16 +19,11 @@ HEAD = "base_model.model.lm_head"
 def check(*names):
     model = {"peft": {"default": {}}, "tied": [list(names)]}
     run = RunBuilder().facts(model=model).run
-    return Engine([AdapterOnTiedWeight()]).check(run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([AdapterOnTiedWeight()]).check(healthy_lora().run).findings == ()
+    return found_by(AdapterOnTiedWeight(), run)
 
 
 def test_an_adapter_on_one_side_is_noted():
-    (finding,) = check(f"{WORDS}.weight", f"{HEAD}.base_layer.weight")
-    assert finding.severity is Severity.INFO
+    finding = only(check(f"{WORDS}.weight", f"{HEAD}.base_layer.weight"), "info")
     assert finding.place == Place("param", f"{WORDS}.weight")
     assert Place("config", "target_modules") in finding.places
     assert "lm_head" in finding.fix
@@ -41,8 +35,7 @@ def test_the_same_on_both_sides_is_fine(end):
 
 
 def test_a_copy_of_one_side_is_noted():
-    (finding,) = check(f"{WORDS}.original_module.weight", f"{HEAD}.weight")
-    assert finding.severity is Severity.INFO
+    finding = only(check(f"{WORDS}.original_module.weight", f"{HEAD}.weight"), "info")
     assert finding.evidence["reason"] == "copy"
 
 
@@ -61,8 +54,7 @@ def test_a_copy_that_is_trained_is_a_warning(group, gradient, severity):
     names = [f"{WORDS}.original_module.weight", f"{HEAD}.weight"]
     builder.facts(model={"peft": {"default": {}}, "tied": [names]})
     builder.step({"grad_l2": gradient})
-    (finding,) = Engine([AdapterOnTiedWeight()]).check(builder.run).findings
-    assert finding.severity is severity
+    finding = only(found_by(AdapterOnTiedWeight(), builder.run), severity.label)
     assert (Place("param", copy) in finding.places) == (severity is Severity.WARNING)
 
 
@@ -70,8 +62,7 @@ def test_a_shared_module_with_one_adapter_is_a_warning_of_its_own():
     tied = [f"{WORDS}.base_layer.weight", f"{HEAD}.weight"]
     model = {"peft": {"default": {}}, "tied": [tied], "half_wrapped": {WORDS: [HEAD]}}
     run = RunBuilder().facts(model=model).run
-    (finding,) = Engine([AdapterOnTiedWeight()]).check(run).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(found_by(AdapterOnTiedWeight(), run), "warning")
     assert finding.place == Place("module", HEAD)
     assert finding.evidence["reason"] == "half-wrapped"
 
@@ -88,16 +79,15 @@ def merging(method, targets, *, tied=True):
             "merge_and_unload": lambda: model.merge_and_unload(),
         }
         case = Case(model, optimizer, batches(), step, afterwards=acts[method])
-        found = Engine([AdapterOnTiedWeight()]).check(record(case, 4)).findings
+        found = found_by(AdapterOnTiedWeight(), record(case, 4))
         return [each for each in found if each.evidence["reason"] == "merged"]
 
 
 @pytest.mark.parametrize("method", ["merge_adapter", "merge_and_unload"])
 @pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
 def test_the_other_module_is_named_first(method, target):
-    (finding,) = merging(method, ["q_proj", target])
+    finding = only(merging(method, ["q_proj", target]), "error")
     other = {"lm_head": "embed_tokens", "embed_tokens": "lm_head"}[target]
-    assert finding.severity is Severity.ERROR
     assert finding.place.name.endswith(f"{other}.weight")
     assert finding.evidence["change"] > 1
     assert f"call {method}" in map(str, finding.places)

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_on_wrong_base import AdapterOnWrongBase
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def sample(*values):
@@ -20,17 +19,12 @@ def report(before=SAME, now=SAME, init="True", **more):
     if before is not None:
         start["trained_as"] = {"base": before, "peft": {}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
-    return Engine([AdapterOnWrongBase()]).check(builder.run)
+    return report_by(AdapterOnWrongBase(), builder.run)
 
 
 def changed(count, value=3.0):
     names = list(SAME)[:count]
     return SAME | {name: sample(1.0, value) for name in names}
-
-
-def test_is_left_out_where_nothing_is_known_of_the_training():
-    outcome = Engine([AdapterOnWrongBase()]).check(healthy_lora().run)
-    assert (outcome.findings, outcome.not_checked) == ((), ())
 
 
 def test_the_same_base_is_fine():
@@ -39,8 +33,7 @@ def test_the_same_base_is_fine():
 
 
 def test_another_base_is_named():
-    (finding,) = report(now=changed(4)).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(now=changed(4)).findings, "warning")
     assert finding.place == Place("param", next(iter(SAME)))
     assert finding.places[-1] == Place("config", "base_model_name_or_path")
     assert "4 of the 4 sampled base weights" in finding.message
@@ -98,7 +91,7 @@ def off(off, slopes=(), sigma=0.01, loads=(), **more):
     start = {"file": file, "delta_in_base": {"default": row}}
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
     builder.step(ops=loads)
-    return Engine([AdapterOnWrongBase()]).check(builder.run).findings
+    return found_by(AdapterOnWrongBase(), builder.run)
 
 
 def test_what_was_begun_alike_is_fine():
@@ -106,18 +99,14 @@ def test_what_was_begun_alike_is_fine():
 
 
 def test_names_the_key_that_is_another_one():
-    (finding,) = off(KEY)
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("config", "projection_prng_key")
-    assert finding.evidence["reason"] == "drawn"
+    finding = only(off(KEY), "error", "config projection_prng_key", reason="drawn")
     assert "saved with projection_prng_key=7, but the model has 0" in finding.message
 
 
 def test_a_start_that_was_not_taken_from_the_base_is_told_by_the_base():
-    (finding,) = off(PISSA, slopes=[0.5, 0.4, 0.6])
+    finding = only(off(PISSA, slopes=[0.5, 0.4, 0.6]), place="config init_lora_weights")
     assert finding.evidence["reason"] == "residual"
     assert finding.evidence["slope"] == 0.5
-    assert finding.place == Place("config", "init_lora_weights")
     assert Place("param", "layers.0.q.base_layer.weight") in finding.places
 
 

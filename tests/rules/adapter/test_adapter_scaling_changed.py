@@ -4,13 +4,12 @@ import pytest
 
 from ftlab.records.finding import Place
 from ftlab.rules.adapter.adapter_scaling_changed import AdapterScalingChanged
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by
 
 
 def check(start, peft=None):
     builder = RunBuilder().facts(model={"peft": {"mine": peft or {}}, "start": start})
-    return Engine([AdapterScalingChanged()]).check(builder.run).findings
+    return found_by(AdapterScalingChanged(), builder.run)
 
 
 def trained(before, now, settings=None):
@@ -21,10 +20,6 @@ def trained(before, now, settings=None):
             "peft": {"theirs": settings or {}},
         },
     }
-
-
-def test_is_left_out_where_nothing_is_known_of_the_training():
-    assert Engine([AdapterScalingChanged()]).check(healthy_lora().run).findings == ()
 
 
 def test_the_file_says_which_factor_is_due():
@@ -64,7 +59,7 @@ def test_a_load_in_the_run_that_leaves_the_settings():
     detail = {"adapter": "mine", "scaling": {"model.q": [8.0, 2.0]}}
     builder = RunBuilder().facts(model={"peft": {"mine": {}}}).step()
     builder.step(ops=[("load", "adapter settings", detail)])
-    (finding,) = Engine([AdapterScalingChanged()]).check(builder.run).findings
+    (finding,) = found_by(AdapterScalingChanged(), builder.run)
     assert (finding.first_step, finding.evidence["trained"]) == (1, 8.0)
     assert finding.message.startswith("step 1: the scaling of 1 LoRA layer")
     assert finding.place == Place("config", "scaling")
@@ -76,7 +71,7 @@ def test_of_weights_that_were_not_read_no_factor_is_to_blame():
     builder = RunBuilder().facts(model={"peft": {"mine": {}}})
     ops = [("load", "model", left), ("load", "adapter settings", detail)]
     builder.step(ops=ops)
-    assert Engine([AdapterScalingChanged()]).check(builder.run).findings == ()
+    assert found_by(AdapterScalingChanged(), builder.run) == ()
 
 
 def test_a_load_and_the_folder_tell_the_same_once():
@@ -84,5 +79,5 @@ def test_a_load_and_the_folder_tell_the_same_once():
     file = {"folder": "a", "config": {}, "scaling": {"model.q": [8.0, 2.0]}}
     builder = RunBuilder().facts(model={"peft": {"mine": {}}, "start": {"file": file}})
     builder.step(ops=[("load", "adapter settings", detail)])
-    (finding,) = Engine([AdapterScalingChanged()]).check(builder.run).findings
+    (finding,) = found_by(AdapterScalingChanged(), builder.run)
     assert finding.message.startswith("before step 0")

@@ -5,12 +5,9 @@ import math
 import pytest
 
 from ftlab.rules.adapter.adapter_shrinking import AdapterShrinking
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, report_by
 
-
-def check(builder):
-    return Engine([AdapterShrinking()]).check(builder.run).findings
+check = checker(AdapterShrinking())
 
 
 def shrinking(rate, decay, kept_per_step, steps=64, kind="AdamW", group=0, **fields):
@@ -27,10 +24,6 @@ def shrinking(rate, decay, kept_per_step, steps=64, kind="AdamW", group=0, **fie
         measured = {"a_l2": size, "b_l2": 0.1} if step % 16 == 0 else None
         builder.step({"has_grad": 1.0}, measured, lr=(rate,) * (group + 1), **fields)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_finds_decay_that_eats_an_adapter():
@@ -89,4 +82,4 @@ def test_full_fine_tuning_is_left_out():
     builder = RunBuilder().facts(model={"peft": {}}, optimizers=({"class": "AdamW"},))
     builder.tensor("w")
     builder.step({"has_grad": 1.0})
-    assert Engine([AdapterShrinking()]).check(builder.run).not_checked == ()
+    assert report_by(AdapterShrinking(), builder.run).not_checked == ()

@@ -8,9 +8,7 @@ from ftlab.rules.adapter.adapter_tokens_never_seen import (
     STEPS,
     AdapterTokensNeverSeen,
 )
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def check(*counts, caller=""):
@@ -21,7 +19,7 @@ def check(*counts, caller=""):
     for rows, invoked in counts:
         values = {"alora_rows": rows, "alora_invoked": invoked}
         builder.step(values=values)
-    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
+    return found_by(AdapterTokensNeverSeen(), builder.run)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +30,8 @@ def check(*counts, caller=""):
     ],
 )
 def test_rows_without_the_tokens(counts, reason, severity):
-    (finding,) = check(*counts)
+    finding = only(check(*counts), severity.label, "config alora_invocation_tokens")
     assert finding.evidence["reason"] == reason
-    assert finding.severity is severity
-    assert str(finding.place) == "config alora_invocation_tokens"
 
 
 @pytest.mark.parametrize("counts", [[(ROWS - 1, 0)], [(4, 4), (4, 0)], [(8, 8)], []])
@@ -44,28 +40,19 @@ def test_few_rows_or_enough_with_the_tokens_are_quiet(counts):
 
 
 def test_a_class_that_does_not_look_for_the_tokens():
-    (finding,) = check((8, 8), caller="PeftModel")
-    assert finding.evidence["reason"] == "not-passed-on"
+    finding = only(check((8, 8), caller="PeftModel"), reason="not-passed-on")
     assert "CAUSAL_LM" in finding.fix
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([AdapterTokensNeverSeen()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1
 
 
 def seeing(seen):
     builder = RunBuilder()
     for each in seen:
         builder.step(values={"tokens_trained": 3, "tokens_seen": each})
-    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
+    return found_by(AdapterTokensNeverSeen(), builder.run)
 
 
 def test_tokens_that_never_come_up_are_noted():
-    (finding,) = seeing([0] * STEPS)
-    assert finding.severity is Severity.INFO
-    assert str(finding.place) == "config trainable_token_indices"
+    only(seeing([0] * STEPS), "info", "config trainable_token_indices")
 
 
 @pytest.mark.parametrize("seen", [[0] * (STEPS - 1), [0] * STEPS + [1], [3] * STEPS])
@@ -76,5 +63,5 @@ def test_few_steps_and_tokens_that_came_up_are_quiet(seen):
 def test_a_run_without_such_rows_is_left_out():
     builder = RunBuilder().facts(model={"adapters": {}})
     builder.step()
-    report = Engine([AdapterTokensNeverSeen()]).check(builder.run)
+    report = report_by(AdapterTokensNeverSeen(), builder.run)
     assert (report.findings, report.not_checked) == ((), ())

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from ftlab.rules.adapter.adapters_cancel import AdaptersCancel
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 
 def check(*shares, alone=(2.0, 1.0), inactive=False):
@@ -23,14 +22,13 @@ def check(*shares, alone=(2.0, 1.0), inactive=False):
         builder.step(
             None, {"ba_l2": [*alone, *rest, *alone, *rest], "together_l2": sums}
         )
-    report = Engine([AdaptersCancel()]).check(builder.run)
+    report = report_by(AdaptersCancel(), builder.run)
     assert report.not_checked == ()
     return report.findings
 
 
 def test_a_sum_that_is_half_of_the_largest():
-    (found,) = check(1.0, 0.5, 0.4)
-    assert (found.first_step, found.last_step) == (1, 2)
+    found = only(check(1.0, 0.5, 0.4), steps=(1, 2))
     assert "adapters a and b are active together" in found.message
     assert "40 % of the largest one (median of 2 layers)" in found.message
     assert str(found.places[1]) == "module model.layers.0.q"
@@ -52,8 +50,3 @@ def test_what_is_inactive_does_not_count():
 def test_updates_of_nothing_are_another_matter():
     assert check(0.0, 0.0, alone=(0.0, 0.0)) == ()
     assert check(math.nan, 0.1) == ()
-
-
-def test_one_adapter_alone_is_left_out():
-    report = Engine([AdaptersCancel()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

@@ -5,8 +5,7 @@ from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.probes.model.model_facts import model_facts
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 from tests.wired import findings
 
 
@@ -15,8 +14,7 @@ def check(model):
 
 
 def test_a_base_that_is_trained_too():
-    (finding,) = check(lora().requires_grad_(True))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(lora().requires_grad_(True)), "warning")
     assert finding.evidence["weights_under_adapters"] == 4
     assert finding.place.name.endswith("0.self_attn.q_proj.base_layer.weight")
 
@@ -25,8 +23,7 @@ def test_one_weight_under_an_adapter_is_enough():
     model = lora()
     layer = model.base_model.model.model.layers[1].self_attn.v_proj
     layer.base_layer.weight.requires_grad_(True)
-    (finding,) = check(model)
-    assert finding.evidence["weights_under_adapters"] == 1
+    only(check(model), weights_under_adapters=1)
 
 
 def test_other_weights_and_kept_modules_are_quiet():
@@ -36,9 +33,7 @@ def test_other_weights_and_kept_modules_are_quiet():
 
 
 def test_biases_that_were_asked_for_are_only_noted():
-    (finding,) = check(lora(gpt2(), bias="all"))
-    assert finding.severity is Severity.INFO
-    assert str(finding.place) == "config bias"
+    only(check(lora(gpt2(), bias="all")), "info", "config bias")
     assert check(lora(gpt2())) == ()
 
 
@@ -56,7 +51,7 @@ def passed(steps=3, *, grad=False, **meta):
     for step in range(steps):
         seen = ("forward", "model", {"grad_enabled": grad, **state})
         builder.step(ops=[seen] if step == steps - 1 else [])
-    (finding,) = Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+    (finding,) = found_by(BaseTrainedWithAdapter(), builder.run)
     return finding
 
 
@@ -74,9 +69,7 @@ def test_other_passes_are_no_reference_that_has_moved():
 
 
 def test_letters_within_a_name_are_a_warning():
-    (finding,) = check(with_letters(False).model)
-    assert finding.evidence["reason"] == "letters"
-    assert finding.severity is Severity.WARNING
+    finding = only(check(with_letters(False).model), "warning", reason="letters")
     assert finding.place.name.endswith("floral.weight")
     assert check(with_letters(True).model) == ()
 
@@ -89,17 +82,14 @@ def copied(kept):
         if parameter.requires_grad:
             builder.tensor(name)
     builder.step()
-    return Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+    return found_by(BaseTrainedWithAdapter(), builder.run)
 
 
 def test_a_target_that_is_kept_as_a_copy_is_trained_in_full():
-    (finding,) = copied(["q_proj"])
-    assert finding.severity is Severity.WARNING
+    finding = only(copied(["q_proj"]), "warning", tensors=2)
     assert ".q_proj.modules_to_save." in finding.place.name
-    assert finding.evidence["tensors"] == 2
 
 
 def test_a_head_that_is_kept_so_is_noted_and_others_are_quiet():
-    (finding,) = copied(["lm_head"])
-    assert finding.severity is Severity.INFO
+    only(copied(["lm_head"]), "info")
     assert copied(["norm"]) == ()

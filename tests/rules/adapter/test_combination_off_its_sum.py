@@ -8,11 +8,9 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.combination_off_its_sum import CombinationOffItsSum
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
-from tests.wired import findings, places
+from tests.runs import RunBuilder, found_by, only, places
+from tests.wired import findings
 
 
 def check(weights, scaling, *, active=("both",), rslora=True, alpha=16, lost=()):
@@ -27,12 +25,11 @@ def check(weights, scaling, *, active=("both",), rslora=True, alpha=16, lost=())
             "peft": {"both": config},
         }
     )
-    return Engine([CombinationOffItsSum()]).check(builder.run).findings
+    return found_by(CombinationOffItsSum(), builder.run)
 
 
 def test_a_sum_that_is_four_times_too_strong():
-    (finding,) = check({"a": 2.0, "b": 2.0}, 4.0)
-    assert finding.severity is Severity.ERROR
+    finding = only(check({"a": 2.0, "b": 2.0}, 4.0), "error")
     assert "4 times 0.5 x a + 0.5 x b" in finding.message
     assert places(finding) == [
         "call add_weighted_adapter",
@@ -80,8 +77,7 @@ def test_an_identity_combination_of_dora_lacks_its_magnitudes():
         if "magnitude" in name:
             parameter.data *= 1.2
     combine(model, [1.0, 0.0], "cat")
-    (finding,) = findings(CombinationOffItsSum(), model)
-    assert finding.evidence["reason"] == "magnitudes"
+    only(findings(CombinationOffItsSum(), model), reason="magnitudes")
 
 
 def test_a_head_that_was_left_behind_is_to_be_copied():
@@ -102,14 +98,13 @@ def after(*ops, peft=("a", "b")):
 
 def test_a_combination_that_was_passed_by_is_named():
     run = after(("unused", "adapters", LEFT))
-    (found,) = Engine([CombinationOffItsSum()]).check(run).findings
-    assert found.severity is Severity.WARNING
+    found = only(found_by(CombinationOffItsSum(), run), "warning")
     assert found.message == (
         "step 0: adapter 'mix' was combined from others but never used: 2 forwards "
         "after it ran 'b'"
     )
     assert found.fix == "Call model.set_adapter('mix') before the model is evaluated."
-    assert [str(place) for place in found.places] == [
+    assert places(found) == [
         "call set_adapter",
         "call add_weighted_adapter",
         "config active_adapters",

@@ -1,16 +1,15 @@
 """ADP050: copies that are none."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.copy_shares_memory import CopySharesMemory
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 TENSORS = ["q.lora_B.ref.weight", "q.lora_B.default.weight"]
 
 
 def check(**model):
     run = RunBuilder().facts(model={"peft": {"default": {}}} | model).step().run
-    return Engine([CopySharesMemory()]).check(run).findings
+    return found_by(CopySharesMemory(), run)
 
 
 def adapters(*, trainable=True):
@@ -20,15 +19,11 @@ def adapters(*, trainable=True):
 
 
 def test_is_quiet_on_a_healthy_run():
-    outcome = Engine([CopySharesMemory()]).check(healthy_lora().run)
-    assert (outcome.findings, outcome.not_checked) == ((), ())
     assert check(shared_memory={}) == ()
 
 
 def test_names_the_adapter_that_is_no_copy():
-    (finding,) = adapters()
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("param", "q.lora_B.ref.weight")
+    finding = only(adapters(), "warning", "param q.lora_B.ref.weight")
     assert "default and ref share memory in 1 of 2 layers" in finding.message
 
 
@@ -41,8 +36,6 @@ def test_both_sides_are_named_the_frozen_one_first():
         "frozen": {"count": 2, "names": ["slow.weight", "slow.bias"]},
         "trained": {"count": 2, "names": ["fast.weight", "fast.bias"]},
     }
-    (finding,) = check(shared_memory=shared)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("param", "slow.weight")
+    finding = only(check(shared_memory=shared), "warning", "param slow.weight")
     assert Place("param", "fast.bias") in finding.places
     assert finding.evidence["tensors"] == 2

@@ -4,10 +4,9 @@ import pytest
 
 from ftlab.faults.builders.tiny import fused_experts, llama, lora
 from ftlab.rules.adapter.experts_without_adapter import ExpertsWithoutAdapter
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only, places, report_by
 from tests.versions import older_than
-from tests.wired import findings, places
+from tests.wired import findings
 
 EXPERTS = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
 
@@ -18,9 +17,8 @@ def check(model):
 
 def test_names_of_dense_layers_do_not_reach_experts():
     model = lora(fused_experts(), target_modules=["q_proj", "gate_proj", "up_proj"])
-    (finding,) = check(model)
+    finding = only(check(model), place="config target_modules")
     assert finding.evidence["share_of_blocks"] == pytest.approx(16 / 17, abs=1e-3)
-    assert str(finding.place) == "config target_modules"
     assert "param base_model.model.model.layers.1.mlp.experts.down_proj" in places(
         finding
     )
@@ -60,7 +58,7 @@ def test_experts_must_be_most_of_the_blocks(share, found):
         "blocks": [linear | common, experts | common],
     }
     builder = RunBuilder().facts(model={"adapters": facts})
-    report = Engine([ExpertsWithoutAdapter()]).check(builder.run)
+    report = report_by(ExpertsWithoutAdapter(), builder.run)
     assert len(report.findings) == found
 
 

@@ -1,8 +1,7 @@
 """ADP039."""
 
 from ftlab.rules.adapter.factors_both_zero import FactorsBothZero
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def check(*layers, steps=2, role="adapter", adapter="default", shape=(8,)):
@@ -16,9 +15,8 @@ def check(*layers, steps=2, role="adapter", adapter="default", shape=(8,)):
             builder.tensor(name, f"layers.{index}", meta=meta, shape=shape)
     flat = [tensor for tensors in layers for tensor in tensors]
     columns = {"has_grad": 1.0, "weight_l2": [w for w, _ in flat]}
-    for _ in range(steps):
-        builder.step(columns | {"grad_l2": [g for _, g in flat]})
-    return Engine([FactorsBothZero()]).check(builder.run).findings
+    builder.steps(steps, columns | {"grad_l2": [g for _, g in flat]})
+    return found_by(FactorsBothZero(), builder.run)
 
 
 STUCK = ((0.0, 0.0), (0.0, 0.0))
@@ -26,12 +24,8 @@ HEALTHY = ((0.0, 1.0), (3.0, 0.0))
 
 
 def test_two_factors_at_0_without_gradients():
-    (finding,) = check(STUCK, HEALTHY)
-    assert [str(place) for place in finding.places] == [
-        "param layers.0.q.x",
-        "param layers.0.q.y",
-    ]
-    assert finding.evidence["layers"] == 1
+    finding = only(check(STUCK, HEALTHY), layers=1)
+    assert places(finding) == ["param layers.0.q.x", "param layers.0.q.y"]
 
 
 def test_one_factor_at_0_is_how_adapters_begin():
@@ -51,8 +45,7 @@ def test_a_factor_at_0_that_has_a_gradient_leaves_it():
 
 
 def test_matrices_of_one_module_belong_together():
-    (finding,) = check(STUCK, HEALTHY, role="weight", adapter="", shape=(8, 4))
-    assert finding.evidence["tensors"] == 2
+    only(check(STUCK, HEALTHY, role="weight", adapter="", shape=(8, 4)), tensors=2)
 
 
 def test_vectors_of_a_model_are_no_factors():

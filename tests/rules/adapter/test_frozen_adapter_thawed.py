@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_adapter_thawed import FrozenAdapterThawed
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 USED, MADE = {"inference_mode": True}, {"inference_mode": False}
 
@@ -29,12 +27,11 @@ def findings(
     builder.state(active=active)
     for row in gradients:
         builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 def test_one_that_leaving_disable_adapter_has_thawed_is_a_warning():
-    (finding,) = findings(before=FROZEN, ops=("enable_adapters",))
-    assert finding.severity is Severity.WARNING
+    finding = only(findings(before=FROZEN, ops=("enable_adapters",)), "warning")
     assert finding.evidence["reason"] == "thawed-by-a-look"
 
 
@@ -49,9 +46,7 @@ def test_one_that_leaving_disable_adapter_has_thawed_is_a_warning():
     ids=["no look", "made active", "not known", "trainable before"],
 )
 def test_what_may_be_meant_is_only_noted(before, ops):
-    (finding,) = findings(before=before, ops=ops)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "loaded-for-use"
+    only(findings(before=before, ops=ops), "info", reason="loaded-for-use")
 
 
 def switched(look="two", first=USED, before=FROZEN, trained="one,two"):
@@ -74,14 +69,12 @@ def switched(look="two", first=USED, before=FROZEN, trained="one,two"):
         ((1, 1, 1, 1), [("forward", "model", {"grad_enabled": True, **both})]),
     ):
         builder.step({"grad_l2": list(gradients), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 @pytest.mark.parametrize("first", [USED, MADE], ids=["loaded", "frozen by hand"])
 def test_one_that_a_switch_there_and_back_has_thawed_is_a_warning(first):
-    (finding,) = switched(first=first)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "thawed-by-a-switch"
+    finding = only(switched(first=first), "warning", reason="thawed-by-a-switch")
     assert "call set_adapter" in map(str, finding.places)
 
 
@@ -95,14 +88,12 @@ def test_one_that_a_switch_there_and_back_has_thawed_is_a_warning(first):
     ids=["no other", "both for the first time", "trainable before"],
 )
 def test_one_that_was_made_active_may_be_meant(change):
-    (finding,) = switched(**change)
-    assert finding.severity is Severity.INFO
+    only(switched(**change), "info")
     assert switched(first=MADE, **change) == ()
 
 
 def test_one_that_was_loaded_for_use_learns_beside_another():
-    (finding,) = findings()
-    assert finding.evidence["tensors"] == 2
+    finding = only(findings(), tensors=2)
     assert finding.place.name == "model.layers.0.q.lora_A.one.weight"
     assert "call disable_adapter" in map(str, finding.places)
 
@@ -134,7 +125,7 @@ def beside_a_head(gradients, looks=(1,), before=FROZEN, config=USED, also=()):
     for step, row in enumerate(gradients):
         ops = ["enable_adapters", *also] if step in looks else []
         builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
-    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+    return found_by(FrozenAdapterThawed(), builder.run)
 
 
 HEAD, ALL = (0, 0, 1), (1, 1, 1)
@@ -142,8 +133,7 @@ HEAD, ALL = (0, 0, 1), (1, 1, 1)
 
 @pytest.mark.parametrize("config", [USED, MADE], ids=["loaded", "frozen by hand"])
 def test_one_that_a_look_has_thawed_beside_a_head_is_a_warning(config):
-    (finding,) = beside_a_head([HEAD, ALL, ALL], config=config)
-    assert finding.severity is Severity.WARNING
+    finding = only(beside_a_head([HEAD, ALL, ALL], config=config), "warning")
     assert finding.evidence["reason"] == "thawed-by-a-look"
     assert finding.message.startswith("steps 1-2")
     assert "weights outside of adapters" in finding.message
@@ -168,11 +158,5 @@ def test_one_that_somebody_thaws_beside_a_head_is_left_alone(run):
 
 def test_one_that_was_thawed_before_the_run_is_only_noted():
     run = {"gradients": [ALL, ALL], "before": None, "looks": ()}
-    (finding,) = beside_a_head(**run)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "loaded-for-use"
+    only(beside_a_head(**run), "info", reason="loaded-for-use")
     assert beside_a_head(**run, config=MADE) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([FrozenAdapterThawed()]).check(healthy_lora().run).findings == ()

@@ -10,15 +10,14 @@ from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import DRIFT, FrozenWeightsChanged
-from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 AT = 6
 
 
 def report(run):
-    return Engine([FrozenWeightsChanged()]).check(run)
+    return report_by(FrozenWeightsChanged(), run)
 
 
 def acting(model, act, steps=10):
@@ -67,15 +66,10 @@ def test_an_adapter_that_is_merged_by_hand_and_begun_anew_is_fine(emptied):
     assert bool(acting(model, relora, steps=20).findings) is not emptied
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora().run).findings == ()
-
-
 @pytest.mark.parametrize("write", [in_data, without_gradient, as_new_data])
 def test_a_base_weight_that_is_written_to_is_named_at_its_step(write):
     model = lora()
-    (finding,) = acting(model, lambda: write(one_base(model))).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(acting(model, lambda: write(one_base(model))).findings, "warning")
     assert finding.first_step == AT
     assert finding.evidence["reason"] == "written"
     (place,) = finding.places
@@ -85,8 +79,7 @@ def test_a_base_weight_that_is_written_to_is_named_at_its_step(write):
 def test_a_teacher_in_a_model_without_adapters_is_only_noted():
     model = base()
     teacher = model.model.layers[0].mlp.up_proj.weight.requires_grad_(False)
-    (finding,) = acting(model, lambda: in_data(teacher)).findings
-    assert finding.severity is Severity.INFO
+    only(acting(model, lambda: in_data(teacher)).findings, "info")
 
 
 def test_a_weight_that_is_unfrozen_and_frozen_again_is_compared_anew():
@@ -179,9 +172,7 @@ def test_is_quiet_on_cycles_in_float32():
 )
 def test_one_cycle_in_bf16_is_noted_and_two_are_a_warning(cycles, severity):
     _, run = cycling(torch.bfloat16, cycles)
-    (finding,) = report(run).findings
-    assert finding.severity is severity
-    assert finding.evidence["cycles"] == cycles
+    finding = only(report(run).findings, severity.label, cycles=cycles)
     assert finding.evidence["change"] > DRIFT
 
 

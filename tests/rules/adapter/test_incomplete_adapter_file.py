@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place
 from ftlab.rules.adapter.incomplete_adapter_file import IncompleteAdapterFile
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 GOOD = {
     "kind": "adapter",
@@ -28,15 +27,11 @@ def report(file=None, saves=(), unsaved=(), adapters=("d",)):
     builder = RunBuilder().facts(model=model)
     for save in saves:
         builder.step(ops=[("save", "model", GOOD | save)])
-    return Engine([IncompleteAdapterFile()]).check(builder.run)
+    return report_by(IncompleteAdapterFile(), builder.run)
 
 
 def reasons(**case):
     return [each.evidence["reason"] for each in report(**case).findings]
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([IncompleteAdapterFile()]).check(healthy_lora().run).findings == ()
 
 
 def test_a_good_file_and_a_good_save_are_fine():
@@ -55,9 +50,8 @@ def test_a_good_file_and_a_good_save_are_fine():
     ],
 )
 def test_says_what_is_wrong_with_a_save(save, reason):
-    (finding,) = report(saves=[{}, save]).findings
+    finding = only(report(saves=[{}, save]).findings, place="file adapter keys")
     assert finding.evidence["reason"] == reason
-    assert finding.place == Place("file", "adapter keys")
     assert "saved to checkpoint-1" in finding.message
     assert finding.first_step == 1
 
@@ -120,8 +114,7 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     builder = RunBuilder().facts(model={"peft": {"d": {}}})
     off = ("unload", "adapters", {"call": "merge_and_unload"})
     builder.step(ops=[off, ("save", "model", GOOD | {"keys": 0})])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
-    assert finding.evidence["reason"] == "merged-away"
+    finding = only(found_by(IncompleteAdapterFile(), builder.run), reason="merged-away")
     assert "Use what merge_and_unload returns" in finding.fix
     places = {str(place) for place in finding.places}
     assert {"call merge_and_unload", "call save_pretrained"} < places
@@ -138,14 +131,12 @@ def test_what_was_wrong_before_it_was_merged_has_another_cause(
     builder = RunBuilder().facts(model={"peft": {"d": {}}})
     ops = [("unload", "adapters", {}), ("save", "model", GOOD | save)]
     builder.step(ops=ops if unloaded_first else ops[::-1])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
-    assert finding.evidence["reason"] == reason
+    only(found_by(IncompleteAdapterFile(), builder.run), reason=reason)
 
 
 def test_a_folder_below_holds_the_adapter_that_was_trained():
     file = {"keys": 8, "b": 4, "zero_b": 4, "below": ["sql"]}
-    (finding,) = report(file=file).findings
-    assert finding.evidence["reason"] == "other-in-root"
+    finding = only(report(file=file).findings, reason="other-in-root")
     assert "in the subfolder sql are not" in finding.message
     assert reasons(file=file | {"zero_b": 0}) == []
 
@@ -154,5 +145,4 @@ def test_an_older_file_beside_the_one_that_was_saved():
     detail = {"kind": "adapter", "folder": "a", "keys": 8, "outdated": True}
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     builder.step(ops=[("save", "model", detail)])
-    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
-    assert finding.evidence["reason"] == "outdated"
+    only(found_by(IncompleteAdapterFile(), builder.run), reason="outdated")

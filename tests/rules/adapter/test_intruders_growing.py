@@ -6,8 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.intruders_growing import IntrudersGrowing
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def check(*counts):
@@ -25,19 +24,15 @@ def check(*counts):
             Block("directions", step, np.arange(3, dtype=np.int32), column)
         )
         builder.step()
-    report = Engine([IntrudersGrowing()]).check(builder.run)
+    report = report_by(IntrudersGrowing(), builder.run)
     assert report.not_checked == ()
     return report.findings
 
 
 def test_half_of_the_largest_directions_are_new():
-    (found,) = check((0, 0, 0), (1, 2, 3), (4, 6, 7))
+    found = only(check((0, 0, 0), (1, 2, 3), (4, 6, 7)), steps=(2, 2))
     assert "6 are new to the base (median of 3 layers), 0 at step 0" in found.message
-    assert (found.first_step, found.last_step) == (2, 2)
-    assert [str(each) for each in found.places] == [
-        "module model.layers.2.q",
-        "module model.layers.1.q",
-    ]
+    assert places(found) == ["module model.layers.2.q", "module model.layers.1.q"]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +46,3 @@ def test_half_of_the_largest_directions_are_new():
 )
 def test_it_takes_half_in_most_layers_and_growth(counts, found):
     assert len(check(*counts)) == found
-
-
-def test_runs_in_which_nobody_counted_are_left_out():
-    report = Engine([IntrudersGrowing()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

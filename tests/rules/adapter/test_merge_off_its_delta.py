@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
-from ftlab.rules.engine import Engine
 from tests.rules.reading.test_hand_merges import given
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, places, reporter
 
-
-def report(builder):
-    return Engine([MergeOffItsDelta()]).check(builder.run)
+report = reporter(MergeOffItsDelta())
 
 
 def merged(factors, **columns):
@@ -21,14 +18,12 @@ def merged(factors, **columns):
     return given(builder, 0, factors, **columns)
 
 
-def test_is_quiet_on_a_healthy_run_and_on_a_right_merge():
-    assert report(healthy_lora()).findings == ()
+def test_is_quiet_on_a_right_merge():
     assert report(merged({"q": 1.0, "v": 0.999})).findings == ()
 
 
 def test_names_the_weights_the_factor_and_the_cause():
-    (finding,) = report(merged({"q": 0.25, "v": 0.25})).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(merged({"q": 0.25, "v": 0.25})).findings, "warning")
     assert finding.place == Place("param", "q.base_layer.weight")
     assert (
         "2 base weights contain 0.25 times what the adapter 'default'"
@@ -48,15 +43,11 @@ def test_names_the_weights_the_factor_and_the_cause():
     ],
 )
 def test_tells_what_was_done(factor, columns, reason):
-    (finding,) = report(merged({"q": factor}, **columns)).findings
-    assert finding.evidence["reason"] == reason
-    assert finding.severity is Severity.WARNING
+    only(report(merged({"q": factor}, **columns)).findings, "warning", reason=reason)
 
 
 def test_another_strength_is_a_note():
-    (finding,) = report(merged({"q": 0.7, "v": 0.7})).findings
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "other"
+    only(report(merged({"q": 0.7, "v": 0.7})).findings, "info", reason="other")
 
 
 def test_an_adapter_that_is_on_what_holds_it_is_left_to_another_rule():
@@ -73,8 +64,7 @@ def test_each_adapter_is_told_once():
 def test_a_right_merge_that_is_made_again_is_told():
     builder = merged({"q": 1.0})
     given(builder.step(), 1, {"q": 2.0})
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    only(report(builder).findings, steps=(1, 1))
 
 
 def rounded(error, delta=1.0, **meta):
@@ -105,10 +95,7 @@ def test_eight_bits_are_judged_like_floating_point(bits, found):
 
 def test_the_layer_and_the_call_are_named():
     (finding,) = report(rounded(0.9, dtype="4-bit", quantized=True)).findings
-    assert [str(place) for place in finding.places] == [
-        "module m.q",
-        "call merge_and_unload",
-    ]
+    assert places(finding) == ["module m.q", "call merge_and_unload"]
     assert finding.evidence["error"] == pytest.approx(0.9)
 
 

@@ -1,12 +1,9 @@
 """ADP004."""
 
 from ftlab.rules.adapter.merged_during_training import MergedDuringTraining
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, reporter
 
-
-def report(builder):
-    return Engine([MergedDuringTraining()]).check(builder.run)
+report = reporter(MergedDuringTraining())
 
 
 def passing(state):
@@ -20,10 +17,6 @@ def trained():
     return builder
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
-
-
 def test_names_the_layers_the_call_and_the_step():
     builder = trained()
     on = builder.state(layers=1)
@@ -33,8 +26,7 @@ def test_names_the_layers_the_call_and_the_step():
     builder.step(ops=passing(on))
     builder.step(ops=[("merge", "adapters", {"call": "merge_adapter"})])
     builder.step(ops=passing(merged)).step(ops=passing(merged))
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (2, 3)
+    finding = only(report(builder).findings, steps=(2, 3))
     places = [str(place) for place in finding.places]
     assert places[0] == "module model.layers.0.q"
     assert "call merge_adapter" in places
@@ -54,9 +46,7 @@ def test_layers_that_are_gone_are_a_finding_of_their_own():
     builder.step(ops=passing(on))
     builder.step(ops=[("unload", "adapters", {"call": "merge_and_unload"})])
     builder.step(ops=passing(gone))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "unloaded"
-    assert str(finding.place) == "call merge_and_unload"
+    only(report(builder).findings, place="call merge_and_unload", reason="unloaded")
 
 
 def test_a_model_that_nobody_trains_may_be_merged():
@@ -83,9 +73,7 @@ def states():
 def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
     builder, on, merged = states()
     builder.step(ops=stepping(on, on)).step(ops=stepping(on, merged))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "stepped"
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    finding = only(report(builder).findings, reason="stepped", steps=(1, 1))
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
     assert "call optimizer.step" in map(str, finding.places)
 
@@ -93,8 +81,7 @@ def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
 def test_a_layer_that_was_merged_in_the_forward_too_does_not_change():
     builder, _, merged = states()
     builder.step(ops=stepping(merged, merged))
-    (finding,) = report(builder).findings
-    assert finding.evidence["reason"] == "merged"
+    only(report(builder).findings, reason="merged")
 
 
 def test_an_adapter_that_no_optimizer_holds_may_be_merged():

@@ -4,12 +4,9 @@ import math
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.adapter.metric_direction_reversed import MetricDirectionReversed
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 LOSSES = (2.0, 1.5, 1.0)
 ASKED = {
@@ -28,18 +25,11 @@ def check(args, relation=None):
         key = f"eval_{args.get('metric_for_best_model', 'perplexity')}"
         metrics = {"eval_loss": loss, key: relation(loss)}
         builder.run.append(Evaluation(step, 0.0, metrics))
-    return Engine([MetricDirectionReversed()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([MetricDirectionReversed()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([MetricDirectionReversed()]).check(Run()).not_checked) == 1
+    return found_by(MetricDirectionReversed(), builder.run)
 
 
 def test_the_greatest_perplexity_is_looked_for():
-    (finding,) = check({})
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "greater_is_better")
+    finding = only(check({}), "warning", "config greater_is_better")
     assert "smaller is better: as its name says" in finding.message
 
 

@@ -1,10 +1,8 @@
 """ADP034."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.misplaced_optimizer_state import MisplacedOptimizerState
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 FINE = {"states": 8, "moved": 4, "empty": 0, "swapped": {}}
 ODD = {"states": 8, "misshapen": ["a", ""], "misshapen_count": 2}
@@ -15,13 +13,7 @@ def check(*fits, loads=()):
     start = {"optimizer_fit": list(fits)}
     builder = RunBuilder().facts(model={"peft": {}, "start": start})
     builder.step().step(ops=[("load", "optimizer 0", each) for each in loads])
-    return Engine([MisplacedOptimizerState()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    found = Engine([MisplacedOptimizerState()]).check(healthy_lora().run)
-    assert found.findings == ()
-    assert len(Engine([MisplacedOptimizerState()]).check(Run()).not_checked) == 1
+    return found_by(MisplacedOptimizerState(), builder.run)
 
 
 def test_states_that_fit_are_fine():
@@ -29,16 +21,14 @@ def test_states_that_fit_are_fine():
 
 
 def test_states_of_other_shapes():
-    (finding,) = check(ODD)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(ODD), "error")
     assert finding.evidence == {"reason": "shape", "tensors": 2}
     assert finding.places == (Place("optimizer", "state"), Place("param", "a"))
     assert finding.message.startswith("before step 0: the states of 2 of 8 parameters")
 
 
 def test_moments_of_other_tensors():
-    (finding,) = check(FINE, SWAPPED)
-    assert finding.evidence["reason"] == "swapped"
+    finding = only(check(FINE, SWAPPED), reason="swapped")
     assert "a.lora_B has that of b.lora_B" in finding.message
 
 
@@ -53,8 +43,7 @@ def test_their_names_are_short_in_the_message():
 
 
 def test_groups_that_name_other_parameters():
-    (finding,) = check(FINE | {"misnamed": {"a": "b"}})
-    assert finding.evidence["reason"] == "names"
+    finding = only(check(FINE | {"misnamed": {"a": "b"}}), reason="names")
     assert finding.places[1] == Place("param", "a")
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.rank_budget_out_of_step import RankBudgetOutOfStep
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 CONFIG = {"tinit": 4, "tfinal": 10, "deltaT": 2, "total_step": 40, "target_r": 2}
 
@@ -28,7 +27,7 @@ def check(steps, clock=None, kept=None, planned=None, schedule=None, **parts):
         if clock and clock(step) is not None:
             values["allocator_step"] = float(clock(step))
         builder.step(values=values)
-    return Engine([RankBudgetOutOfStep()]).check(builder.run).findings
+    return found_by(RankBudgetOutOfStep(), builder.run)
 
 
 def some(step):
@@ -41,10 +40,7 @@ def reason(findings):
 
 
 def test_an_allocator_that_is_never_called():
-    (finding,) = check(8)
-    assert finding.evidence["reason"] == "never-called"
-    assert finding.severity is Severity.WARNING
-    assert str(finding.place) == "call update_and_allocate"
+    only(check(8), "warning", "call update_and_allocate", reason="never-called")
 
 
 def test_nothing_is_missed_before_the_first_rank_was_to_go():
@@ -74,8 +70,7 @@ def test_a_clock_of_micro_batches_whose_total_counts_them_too_is_quiet():
 
 
 def test_a_clock_of_micro_batches_is_too_fast():
-    (finding,) = check(6, lambda step: 4 * step + 4, planned=40)
-    assert finding.evidence["reason"] == "too-fast"
+    finding = only(check(6, lambda step: 4 * step + 4, planned=40), reason="too-fast")
     assert str(finding.place) == "call update_and_allocate"
     assert "micro-batch" in finding.cause
     assert "at optimizer step 7" in finding.message
@@ -87,15 +82,13 @@ def test_where_the_length_is_not_known_the_clock_must_have_passed_the_total():
 
 
 def test_a_total_that_is_too_small():
-    (finding,) = check(6, lambda step: step, planned=61)
+    finding = only(check(6, lambda step: step, planned=61), place="config total_step")
     assert finding.evidence["reason"] == "too-fast"
-    assert str(finding.place) == "config total_step"
 
 
 def test_a_total_that_is_too_large():
-    (finding,) = check(6, lambda step: step, planned=8)
+    finding = only(check(6, lambda step: step, planned=8), place="config total_step")
     assert finding.evidence["reason"] == "too-slow"
-    assert str(finding.place) == "config total_step"
 
 
 def test_a_run_that_ends_a_little_early_has_given_most_away():

@@ -1,10 +1,7 @@
 """ADP051."""
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
-from tests.wired import places
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def check(*steps, r=8):
@@ -13,16 +10,11 @@ def check(*steps, r=8):
         builder.pair(f"layers.{index}", "default", r=r)
     for ranks in steps:
         builder.step(None, {"effective_rank": list(ranks)})
-    return Engine([RanksAllAlike()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([RanksAllAlike()]).check(healthy_lora().run).findings == ()
+    return found_by(RanksAllAlike(), builder.run)
 
 
 def test_all_pairs_of_rank_one_at_every_step():
-    (finding,) = check([0, 0], [1, 1], [1, 1.0005], [1, 1])
-    assert finding.severity is Severity.WARNING
+    finding = only(check([0, 0], [1, 1], [1, 1.0005], [1, 1]), "warning")
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert places(finding)[-1] == "module model.layers.1.q"
     assert "though r is 8" in finding.message
@@ -53,7 +45,7 @@ def energies(*beyond, r=8, steps=12):
         builder.step(
             None, {"ba_l2": 1.0, "effective_rank": 1.9, "rank_90": 2.0} | columns
         )
-    return Engine([RanksAllAlike()]).check(builder.run).findings
+    return found_by(RanksAllAlike(), builder.run)
 
 
 def test_copies_of_two_rows_have_rank_two():

@@ -10,9 +10,8 @@ from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
-from ftlab.rules.engine import Engine
 from ftlab.session.watch import watch
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, reporter
 
 
 def check(model, before, tmp_path, optimizer=None, steps=6):
@@ -21,11 +20,7 @@ def check(model, before, tmp_path, optimizer=None, steps=6):
     with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
         for batch in pairs()[:steps]:
             step(batch)
-    return Engine([ReferenceOffStart()]).check(watching.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([ReferenceOffStart()]).check(healthy_lora().run).findings == ()
+    return found_by(ReferenceOffStart(), watching.run)
 
 
 def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
@@ -35,21 +30,17 @@ def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
             values = {"policy_passes": 1.0, "same_by_copy": 1.0, "outputs_moved": 1.0}
             builder.step(loss=loss + slope * step, values=values)
         builder.facts(model={"class": "Toy", "peft": {}})
-        return Engine([ReferenceOffStart()]).check(builder.run).findings
+        return found_by(ReferenceOffStart(), builder.run)
 
-    (finding,) = built(1.0)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "copy"
+    finding = only(built(1.0), "warning", reason="copy")
     assert "copy.deepcopy" in finding.fix
-    (finding,) = built(math.log(2), slope=0.0)
-    assert finding.severity is Severity.ERROR
+    finding = only(built(math.log(2), slope=0.0), "error")
     assert "0.693147 at every step" in finding.message
 
 
 def test_the_same_object_needs_a_loss_of_no_margin(tmp_path):
     model = lora()
-    (finding,) = check(model, lambda ids: log_chance(model, ids), tmp_path)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(model, lambda ids: log_chance(model, ids), tmp_path), "error")
     assert finding.evidence["reason"] == "same-object"
     assert finding.evidence["loss"] == pytest.approx(math.log(2))
     assert "disable_adapter" in finding.fix
@@ -64,9 +55,7 @@ def test_the_bare_base_under_a_trained_adapter_is_a_note(tmp_path):
         with model.disable_adapter():
             return log_chance(model, ids)
 
-    (finding,) = check(model, off, tmp_path)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "base-under-adapter"
+    only(check(model, off, tmp_path), "info", reason="base-under-adapter")
 
 
 def test_a_run_that_goes_on_with_its_optimizer_keeps_its_reference(tmp_path):
@@ -89,8 +78,7 @@ def test_a_copy_made_before_training_is_fine(tmp_path):
     assert check(model, lambda ids: log_chance(kept, ids), tmp_path) == ()
 
 
-def report(builder):
-    return Engine([ReferenceOffStart()]).check(builder.run)
+report = reporter(ReferenceOffStart())
 
 
 def trained(method="pissa"):
@@ -107,8 +95,7 @@ def forward(state, *, graph):
 def test_training_alone_is_only_noted():
     builder = trained()
     builder.step(ops=[forward(builder.state(), graph=True)])
-    (finding,) = report(builder).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(builder).findings, "info")
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
     assert "config init_lora_weights" in map(str, finding.places)
 
@@ -121,8 +108,7 @@ def test_a_reference_without_the_adapter_is_a_warning(meta):
     on, off = builder.state(), builder.state(**meta)
     builder.step(ops=[forward(on, graph=True)])
     builder.step(ops=[forward(off, graph=False), forward(on, graph=True)])
-    (finding,) = report(builder).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(builder).findings, "warning")
     assert finding.first_step == 1
 
 

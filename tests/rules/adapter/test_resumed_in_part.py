@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.resumed_in_part import ResumedInPart
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 ADAM = {"class": "AdamW", "groups": [{"lr": 1e-3, "momentum": None}]}
 
@@ -19,16 +18,11 @@ def report(step=0, states=(0,), epochs=(0,), optimizer=ADAM, **start):
     start = {"optimizer_states": list(states), "last_epochs": list(epochs)} | start
     model = {"peft": {}, "start": start}
     builder = RunBuilder().facts(step=step, model=model, optimizers=(optimizer,))
-    return Engine([ResumedInPart()]).check(builder.run)
+    return report_by(ResumedInPart(), builder.run)
 
 
 def check(**case):
     return report(**case).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    found = Engine([ResumedInPart()]).check(healthy_lora().run)
-    assert found.findings == ()
 
 
 def test_a_fresh_run_is_fine():
@@ -37,9 +31,7 @@ def test_a_fresh_run_is_fine():
 
 
 def test_a_run_that_goes_on_needs_its_moments():
-    (finding,) = check(step=40)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "resumed"
+    finding = only(check(step=40), "warning", reason="resumed")
     assert finding.places == (
         Place("optimizer", "state"),
         Place("call", "lr_scheduler.last_epoch"),
@@ -48,18 +40,14 @@ def test_a_run_that_goes_on_needs_its_moments():
 
 
 def test_a_trained_adapter_may_be_a_second_stage():
-    (finding,) = check(adapters=adapters())
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "trained-before"
+    finding = only(check(adapters=adapters()), "info", reason="trained-before")
     assert "whose lora_B is not 0" in finding.message
     assert "its B is random" in finding.cause
 
 
 def test_the_schedule_it_was_trained_by_makes_it_a_resume():
     known = {"adapters": adapters(), "base_rates": [1e-3]}
-    (finding,) = check(**known, trained_as={"base_rates": [1e-3]})
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "resumed"
+    only(check(**known, trained_as={"base_rates": [1e-3]}), "warning", reason="resumed")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +59,7 @@ def test_the_schedule_it_was_trained_by_makes_it_a_resume():
     ],
 )
 def test_another_schedule_is_a_stage_of_its_own(case):
-    (finding,) = check(adapters=adapters(), **case)
-    assert finding.severity is Severity.INFO
+    only(check(adapters=adapters(), **case), "info")
 
 
 def test_moments_that_are_there_are_enough():
@@ -80,8 +67,7 @@ def test_moments_that_are_there_are_enough():
 
 
 def test_a_schedule_that_begins_again_is_told_apart():
-    (finding,) = check(step=40, states=[8], epochs=[0])
-    assert finding.evidence["reason"] == "schedule"
+    finding = only(check(step=40, states=[8], epochs=[0]), reason="schedule")
     assert finding.place == Place("call", "lr_scheduler.last_epoch")
     assert check(step=40, states=[8], epochs=[]) == ()
 
@@ -110,8 +96,7 @@ def test_an_optimizer_that_was_unknown_is_not_checked():
 
 
 def test_a_state_that_was_loaded_over_a_fresh_schedule():
-    (finding,) = check(states=(8,), overwritten_rates=[[5e-3, 5e-4]])
-    assert finding.severity is Severity.WARNING
+    finding = only(check(states=(8,), overwritten_rates=[[5e-3, 5e-4]]), "warning")
     assert finding.evidence["reason"] == "schedule"
     assert "0.0005 where the optimizer has 0.005" in finding.message
     assert finding.places[0] == Place("call", "lr_scheduler.last_epoch")
@@ -125,14 +110,12 @@ def test_a_used_optimizer_under_a_new_schedule_is_a_second_stage():
 def ending(step=12, end=12, trainer="Trainer"):
     training = {"trainer_class": trainer, "max_steps": end}
     builder = RunBuilder().facts(step=step, model={"peft": {}}, training=training)
-    return Engine([ResumedInPart()]).check(builder.run).findings
+    return found_by(ResumedInPart(), builder.run)
 
 
 @pytest.mark.parametrize("step", [12, 14])
 def test_nothing_is_left_where_it_goes_on(step):
-    (finding,) = ending(step)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "max_steps")
+    finding = only(ending(step), "warning", "config max_steps")
     assert f"resumes at step {step} of 12" in finding.message
 
 
@@ -148,13 +131,11 @@ def rated(asked=1e-4, rates=(3e-3,), made_with=(1e-4,), step=8):
         model={"peft": {}, "start": start},
         training={"trainer_class": "Trainer", "args": {"learning_rate": asked}},
     )
-    return Engine([ResumedInPart()]).check(builder.run).findings
+    return found_by(ResumedInPart(), builder.run)
 
 
 def test_a_checkpoint_has_overwritten_the_rate():
-    (finding,) = rated()
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "learning_rate")
+    finding = only(rated(), "warning", "config learning_rate")
     assert finding.evidence["ratio"] == pytest.approx(30)
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.saved_unloadable import SavedUnloadable
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 WRAPPED = "model.layers.0._orig_mod"
 RENAMED = {"keys": 8, "renamed": 4, "example": f"{WRAPPED}.q.weight"}
@@ -17,12 +15,7 @@ def check(saver="PeftModel", peft=("default",), renamed=RENAMED):
     builder = RunBuilder().facts(
         model={"peft": {key: {} for key in peft}, "saving": saving}
     )
-    return Engine([SavedUnloadable()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([SavedUnloadable()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([SavedUnloadable()]).check(Run()).not_checked) == 1
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_says_how_many_keys_and_which_modules():
@@ -35,8 +28,7 @@ def test_says_how_many_keys_and_which_modules():
 
 
 def test_a_whole_model_is_another_file():
-    (finding,) = check("PreTrainedModel", peft=())
-    assert finding.place == Place("file", "model.safetensors")
+    only(check("PreTrainedModel", peft=()), place="file model.safetensors")
 
 
 @pytest.mark.parametrize("renamed", [{}, {"keys": 8, "renamed": 0, "example": ""}])
@@ -53,12 +45,11 @@ def wrapped(hidden="inner", trainer="Trainer", **args):
         model={"class": "Wrapped", "saving": {"hidden": hidden}},
         training={"trainer_class": trainer, "args": args} if trainer else {},
     )
-    return Engine([SavedUnloadable()]).check(builder.run).findings
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_names_the_inner_model():
-    (finding,) = wrapped()
-    assert finding.place == Place("module", "inner")
+    finding = only(wrapped(), place="module inner")
     assert "the model of the Trainer is a Wrapped" in finding.message
 
 
@@ -68,10 +59,8 @@ def test_takes_a_wrapper_and_a_trainer(case):
 
 
 def test_is_noted_only_where_no_checkpoint_is_planned():
-    (finding,) = wrapped(save_strategy="steps")
-    assert finding.severity is Severity.WARNING
-    (finding,) = wrapped(save_strategy="no")
-    assert finding.severity is Severity.INFO
+    only(wrapped(save_strategy="steps"), "warning")
+    only(wrapped(save_strategy="no"), "info")
 
 
 SAVE = {"kind": "model", "folder": "out", "beside": True, "base_changed": True}
@@ -81,15 +70,13 @@ def saving(*saves):
     builder = RunBuilder().facts(model={"peft": {}})
     for save in saves:
         builder.step(ops=[("save", "model", save)])
-    return Engine([SavedUnloadable()]).check(builder.run).findings
+    return found_by(SavedUnloadable(), builder.run)
 
 
 def test_the_last_of_several_saves_is_named():
-    (finding,) = saving(SAVE, SAVE | {"folder": "last"})
-    assert finding.severity is Severity.WARNING
+    finding = only(saving(SAVE, SAVE | {"folder": "last"}), "warning", steps=(0, 1))
     assert finding.place == Place("call", "save_pretrained")
     assert "last" in finding.message
-    assert (finding.first_step, finding.last_step) == (0, 1)
 
 
 @pytest.mark.parametrize("lacks", ["beside", "base_changed"])

@@ -4,9 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_off_configuration import ScalingOffConfiguration
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
-from tests.wired import places
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def check(*scalings, r=8, alpha=16, rslora=False, **meta):
@@ -15,7 +13,7 @@ def check(*scalings, r=8, alpha=16, rslora=False, **meta):
         facts = {"r": r, "alpha": alpha, "use_rslora": rslora} | meta
         builder.pair(f"layers.{index}", "default", **facts)
     builder.step(None, {"scaling": list(scalings)})
-    return Engine([ScalingOffConfiguration()]).check(builder.run).findings
+    return found_by(ScalingOffConfiguration(), builder.run)
 
 
 def test_is_quiet_on_alpha_over_r_and_its_root():
@@ -25,8 +23,7 @@ def test_is_quiet_on_alpha_over_r_and_its_root():
 
 
 def test_one_layer_that_was_scaled():
-    (finding,) = check(2.0, 8.0, 2.0)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(2.0, 8.0, 2.0), "warning")
     assert places(finding) == ["module model.layers.1.q", "config scaling"]
     assert finding.evidence["largest_factor"] == pytest.approx(4.0)
 
@@ -53,8 +50,7 @@ def test_idle_adapters_beside_it_do_not_make_one_factor_many():
             facts = {"r": 8, "alpha": 16, "active": active}
             builder.pair(f"layers.{index}", adapter, **facts)
     builder.step(None, {"scaling": [2.0, 2.0, 0.5, 0.5]})
-    (finding,) = Engine([ScalingOffConfiguration()]).check(builder.run).findings
-    assert finding.severity is Severity.INFO
+    only(found_by(ScalingOffConfiguration(), builder.run), "info")
 
 
 def test_two_adapters_each_at_a_strength_of_its_own_are_only_noted():
@@ -63,8 +59,7 @@ def test_two_adapters_each_at_a_strength_of_its_own_are_only_noted():
         for index in range(2):
             builder.pair(f"layers.{index}", adapter, r=8, alpha=16)
     builder.step(None, {"scaling": [1.4, 1.4, 0.8, 0.8]})
-    (finding,) = Engine([ScalingOffConfiguration()]).check(builder.run).findings
-    assert finding.severity is Severity.INFO
+    only(found_by(ScalingOffConfiguration(), builder.run), "info")
 
 
 def test_the_configuration_says_whether_it_is_rslora():
@@ -72,7 +67,7 @@ def test_the_configuration_says_whether_it_is_rslora():
     builder.pair("layers.0", "both", r=16, alpha=16, use_rslora=True)
     builder.facts(model={"peft": {"both": {"use_rslora": False}}})
     builder.step(None, {"scaling": [1.0]})
-    assert Engine([ScalingOffConfiguration()]).check(builder.run).findings == ()
+    assert found_by(ScalingOffConfiguration(), builder.run) == ()
 
 
 def configured(alpha, *made, **config):
@@ -81,13 +76,11 @@ def configured(alpha, *made, **config):
         builder.pair(f"layers.{index}", "default", r=8, alpha=own)
     builder.facts(model={"peft": {"default": {"lora_alpha": alpha} | config}})
     builder.step(None, {"scaling": [own / 8 for own in made]})
-    return Engine([ScalingOffConfiguration()]).check(builder.run).findings
+    return found_by(ScalingOffConfiguration(), builder.run)
 
 
 def test_an_alpha_that_was_set_when_the_layers_were_there():
-    (finding,) = configured(64, 16, 16)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "configuration"
+    finding = only(configured(64, 16, 16), "warning", reason="configuration")
     assert "4 times as strong" in finding.message
     assert places(finding) == ["config lora_alpha", "config scaling"]
 
@@ -104,14 +97,13 @@ def drifting(*scalings):
     builder.pair("layers.1", "default", r=8, alpha=16)
     for scaling in scalings:
         builder.step(None, {"scaling": [scaling, 2.0]})
-    found = Engine([ScalingOffConfiguration()]).check(builder.run).findings
+    found = found_by(ScalingOffConfiguration(), builder.run)
     return [each for each in found if each.evidence["reason"] == "drift"]
 
 
 @pytest.mark.parametrize("factor", [1.2, 0.7])
 def test_finds_what_is_multiplied_again_and_again(factor):
-    (finding,) = drifting(*[2.0 * factor**step for step in range(6)])
-    assert finding.severity is Severity.WARNING
+    finding = only(drifting(*[2.0 * factor**step for step in range(6)]), "warning")
     assert places(finding) == ["module model.layers.0.q", "config scaling"]
     assert finding.evidence["last"] == pytest.approx(2.0 * factor**5, rel=1e-5)
     assert ("takes over" in finding.cause) == (factor > 1)

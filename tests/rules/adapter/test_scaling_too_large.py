@@ -5,10 +5,8 @@ from itertools import zip_longest
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 LOSSES = (2.0, 2.1, *[1.99] * 14)
 
@@ -23,15 +21,12 @@ def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None, losses=L
     for ratio, loss in zip_longest(ratios, losses):
         adapters = None if ratio is None else {"ratio": ratio}
         builder.step(None, adapters, loss=losses[-1] if loss is None else loss)
-    return Engine([ScalingTooLarge()]).check(builder.run).findings
+    return found_by(ScalingTooLarge(), builder.run)
 
 
 def test_an_adapter_that_outgrows_the_weight():
-    (finding,) = check([0.0, 0.6, 1.2])
-    assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "config lora_alpha"
+    finding = only(check([0.0, 0.6, 1.2]), "error", "config lora_alpha", scaling=16)
     assert str(finding.places[1]) == "config use_rslora"
-    assert finding.evidence["scaling"] == 16
     assert "lora_alpha=16" in finding.fix
 
 

@@ -4,11 +4,9 @@ import pytest
 from peft import EvaConfig
 
 from ftlab.faults.builders.tiny import llama, lora
-from ftlab.records.finding import Severity
 from ftlab.rules.adapter.setting_without_effect import SettingWithoutEffect
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.wired import findings, places
+from tests.runs import only, places
+from tests.wired import findings
 
 
 def check(**settings):
@@ -20,8 +18,7 @@ def test_is_quiet_where_nothing_is_idle():
 
 
 def test_a_start_that_nothing_asks_for_is_a_warning():
-    (finding,) = check(eva_config=EvaConfig())
-    assert finding.severity is Severity.WARNING
+    finding = only(check(eva_config=EvaConfig()), "warning")
     assert places(finding) == ["config eva_config"]
     assert "init_lora_weights='eva'" in finding.fix
 
@@ -30,16 +27,8 @@ def test_a_start_that_nothing_asks_for_is_a_warning():
     ("settings", "reason"), [({"bias": "all"}, "no-bias"), ({"r": 65}, "above-size")]
 )
 def test_what_costs_nothing_is_noted(settings, reason):
-    (finding,) = check(**settings)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == reason
+    only(check(**settings), "info", reason=reason)
 
 
 def test_each_setting_is_a_finding():
     assert len(check(use_qalora=True, bias="all")) == 2
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([SettingWithoutEffect()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1

@@ -8,6 +8,7 @@ from ftlab.records.step import Block
 from ftlab.rules.adapter.start_off_base import APART, StartOffBase
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
+from tests.runs import only
 
 SCALED = {"factor": 0, "off_base": 0.7, "off_scaled": 1e-6, "off_biasless": 0.7}
 BIASLESS = {"factor": 0, "off_base": 0.3, "off_scaled": 0.3, "off_biasless": 1e-6}
@@ -32,8 +33,7 @@ def findings(**values):
     ],
 )
 def test_a_reason_that_is_proven(values, reason, places):
-    (finding,) = findings(**values)
-    assert finding.evidence["reason"] == reason
+    finding = only(findings(**values), reason=reason)
     assert [str(place) for place in finding.places] == places
 
 
@@ -47,9 +47,3 @@ def test_what_is_not_proven_is_left_alone(change):
 
 def test_a_distance_that_nothing_explains():
     assert findings(**NONE) == ()
-
-
-def test_an_empty_run_is_not_checked():
-    report = Engine([StartOffBase()]).check(Run())
-    assert report.findings == ()
-    assert len(report.not_checked) == 1

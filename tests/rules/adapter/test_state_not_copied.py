@@ -2,11 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.adapter.state_not_copied import StateNotCopied
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 UPDATE = ("step", "optimizer 0", {})
 
@@ -18,18 +16,11 @@ def load(**detail):
 
 def check(*ops):
     builder = RunBuilder().facts(model={"peft": {}}).step(ops=ops)
-    return Engine([StateNotCopied()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([StateNotCopied()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([StateNotCopied()]).check(Run()).not_checked) == 1
+    return found_by(StateNotCopied(), builder.run)
 
 
 def test_what_is_put_back_is_the_models_own_memory():
-    (finding,) = check(UPDATE, load(), load(keys=9))
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("call", "load_state_dict")
+    finding = only(check(UPDATE, load(), load(keys=9)), "error", "call load_state_dict")
     assert finding.evidence == {"reason": "own-memory", "tensors": 8}
     assert "load_state_dict was given the model's own memory" in finding.message
 
@@ -50,8 +41,7 @@ def test_copies_states_of_now_and_loads_before_training_are_fine(ops):
 
 def test_a_file_gets_the_weights_of_now_under_the_name_of_older_ones():
     held = {"stale": 8, "updates": 5, "file": "best.pt"}
-    (finding,) = check(UPDATE, ("write", "held state", held))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(UPDATE, ("write", "held state", held)), "error")
     assert finding.evidence["reason"] == "written-late"
     assert Place("file", "best.pt") in finding.places
     assert "best.pt has 8 trainable tensors" in finding.message

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.statistics_not_saved import StatisticsNotSaved
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
@@ -19,25 +17,19 @@ def findings(gathered=1.0, *, unsaved=True, ops=(), adapters=("default",)):
     columns = {name: np.array([each], np.float32) for name, each in values.items()}
     builder.run.append(Block("statistics", 0, np.array([7], np.int32), columns))
     builder.step(ops=ops)
-    return Engine([StatisticsNotSaved()]).check(builder.run).findings
+    return found_by(StatisticsNotSaved(), builder.run)
 
 
 def test_statistics_that_move_are_noted():
-    (finding,) = findings()
-    assert finding.severity is Severity.INFO
-    assert [str(p) for p in finding.places] == ["module bn", "config modules_to_save"]
+    finding = only(findings(), "info")
+    assert places(finding) == ["module bn", "config modules_to_save"]
 
 
 def test_it_is_a_warning_once_the_adapter_is_saved():
-    (finding,) = findings(ops=[("save", "model", {"kind": "adapter"})])
-    assert finding.severity is Severity.WARNING
+    only(findings(ops=[("save", "model", {"kind": "adapter"})]), "warning")
 
 
 def test_others_do_not_concern_it():
     assert findings(gathered=0.0) == ()
     assert findings(unsaved=False) == ()
     assert findings(adapters=()) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([StatisticsNotSaved()]).check(healthy_lora().run).findings == ()

@@ -8,8 +8,9 @@ from ftlab.faults.builders.methods import rescaled
 from ftlab.faults.builders.tiny import fused_experts, gpt2, llama, lora, own
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
+from tests.runs import only, places
 from tests.versions import older_than
-from tests.wired import findings, places
+from tests.wired import findings
 
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
@@ -46,24 +47,20 @@ def test_a_list_for_many_models_is_only_noted(also):
 
 def test_a_role_that_got_no_adapter_is_a_warning_with_its_layers():
     model = lora(gpt2(), target_modules=["c_attn", "q_proj", "v_proj", "up_proj"])
-    (finding,) = check(model)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["without_match"] == 3
+    finding = only(check(model), "warning", without_match=3)
     assert places(finding)[0] == "config target_modules"
     modules = [name.rpartition(".h.")[2] for name in places(finding)[1:]]
     assert modules == ["0.mlp.c_fc", "1.mlp.c_fc", "0.mlp.c_proj", "1.mlp.c_proj"]
 
 
 def test_a_misspelled_name_is_compared_with_what_has_no_adapter():
-    (finding,) = check(lora(llama(), target_modules=["q_proj", "v_porj"]))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(lora(llama(), target_modules=["q_proj", "v_porj"])), "warning")
     assert "'v_porj' is spelled almost like 'v_proj'" in finding.cause
     assert all(name.endswith("v_proj") for name in places(finding)[1:])
 
 
 def test_names_that_nobody_knows_are_a_warning():
-    (finding,) = check(lora(own(), target_modules=["look", "think"]))
-    assert finding.severity is Severity.WARNING
+    only(check(lora(own(), target_modules=["look", "think"])), "warning")
 
 
 def test_experts_are_another_rules_matter():
@@ -81,8 +78,7 @@ def test_experts_are_another_rules_matter():
     ],
 )
 def test_an_entry_of_another_field_that_matches_nothing_is_a_warning(field, value):
-    (finding,) = check(lora(llama(), **{field: value}))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(lora(llama(), **{field: value})), "warning")
     assert str(finding.place) == f"config {field}"
 
 
@@ -108,9 +104,8 @@ def test_heads_that_peft_names_itself_need_not_all_exist():
 
 
 def test_an_excluded_parent_excludes_none_of_its_children():
-    (finding,) = check(lora(llama(), exclude_modules=["layers.0"]))
+    finding = only(check(lora(llama(), exclude_modules=["layers.0"])), layers=2)
     assert str(finding.place) == "config exclude_modules"
-    assert finding.evidence["layers"] == 2
     assert len(finding.places) == 3
 
 
@@ -130,8 +125,7 @@ def test_ia3_that_scales_layers_on_the_wrong_side(entries, count):
 
 def test_an_index_that_was_compared_with_the_numbers_of_experts():
     targets = {"target_modules": ["wide", "narrow"], "layers_to_transform": [1]}
-    (finding,) = check(lora(own_with_ways(), **targets))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(lora(own_with_ways(), **targets)), "warning")
     assert places(finding)[0] == "config layers_to_transform"
     assert {name.split("tower.")[1][0] for name in places(finding)[1:]} == {"0"}
 

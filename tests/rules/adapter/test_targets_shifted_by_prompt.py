@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.targets_shifted_by_prompt import TargetsShiftedByPrompt
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 EARLY = (1.0, 0.03)
 """Shares of positions: taught what comes a prompt later, and what follows."""
@@ -17,17 +15,11 @@ def check(*steps, tokens=6):
     for early, right in steps:
         shares = {"prompt_targets_right": right, "prompt_targets_early": early}
         builder.step(values={"prompt_targets": 60.0} | shares)
-    return Engine([TargetsShiftedByPrompt()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TargetsShiftedByPrompt()]).check(healthy_lora().run).findings == ()
+    return found_by(TargetsShiftedByPrompt(), builder.run)
 
 
 def test_targets_that_stand_a_prompt_early_are_an_error():
-    (finding,) = check(EARLY, (0.95, 0.01))
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("config", "num_virtual_tokens")
+    finding = only(check(EARLY, (0.95, 0.01)), "error", "config num_virtual_tokens")
     assert (
         "95% of the positions are trained on the token 6 positions" in finding.message
     )

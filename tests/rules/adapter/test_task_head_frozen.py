@@ -5,7 +5,8 @@ import torch
 from ftlab.faults.builders.heads import classifier
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.rules.adapter.task_head_frozen import TaskHeadFrozen
-from tests.wired import findings, places
+from tests.runs import only, places
+from tests.wired import findings
 
 
 def check(model, **settings):
@@ -48,12 +49,11 @@ def test_a_model_that_is_not_trained_is_left_alone():
 
 def test_an_adapter_on_a_fresh_head_has_nothing_to_stand_on():
     model = lora(classifier(), task_type=None, target_modules=["q_proj", "score"])
-    (finding,) = check(model)
+    finding = only(check(model), reason="adapted")
     assert places(finding)[:2] == [
         "param base_model.model.score.base_layer.weight",
         "config target_modules",
     ]
-    assert finding.evidence["reason"] == "adapted"
 
 
 def test_adapters_on_heads_that_exist_or_are_kept_are_quiet():

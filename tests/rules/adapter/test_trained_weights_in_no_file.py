@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_in_no_file import TrainedWeightsInNoFile
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 NOTHING = {"torn": [], "others": [], "moments": False, "empty": False, "whole": 0}
 UPDATE = ("step", "optimizer 0", {})
@@ -25,20 +24,15 @@ def check(*steps):
     builder = RunBuilder().facts(model={"peft": {"default": {}}})
     for ops in steps:
         builder.step(ops=[UPDATE, *ops])
-    return Engine([TrainedWeightsInNoFile()]).check(builder.run).findings
+    return found_by(TrainedWeightsInNoFile(), builder.run)
 
 
 def reasons(*steps):
     return [(each.evidence["reason"], each.severity) for each in check(*steps)]
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TrainedWeightsInNoFile()]).check(healthy_lora().run).findings == ()
-
-
 def test_names_the_file_and_what_is_in_none():
-    (finding,) = check([write(torn=["default"]), over(torn=["default"])])
-    assert finding.severity is Severity.WARNING
+    finding = only(check([write(torn=["default"]), over(torn=["default"])]), "warning")
     assert finding.places == (Place("file", "a.pt"), Place("param", "q.lora_B"))
     assert "a.pt has 4 of 8 trained tensors, and no file has q.lora_B" in (
         finding.message

@@ -4,8 +4,7 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_not_saved import TrainedWeightsNotSaved
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 HEAD = "base_model.model.lm_head.weight"
 
@@ -14,16 +13,11 @@ def report(saving, peft=("default",), **others):
     builder = RunBuilder().facts(
         model={"peft": {key: {} for key in peft}, "saving": saving}, **others
     )
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TrainedWeightsNotSaved()]).check(healthy_lora().run).findings == ()
+    return report_by(TrainedWeightsNotSaved(), builder.run)
 
 
 def test_names_what_is_left_out():
-    (finding,) = report({"unsaved": [HEAD]}).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report({"unsaved": [HEAD]}).findings, "info")
     assert finding.place == Place("param", HEAD)
     assert Place("config", "modules_to_save") in finding.places
     assert Place("file", "adapter keys") in finding.places
@@ -43,7 +37,7 @@ def test_a_save_that_was_seen_makes_it_a_warning(kind, severity):
         model={"peft": {"default": {}}, "saving": {"unsaved": [HEAD]}}
     )
     builder.step(ops=[("save", "model", {"kind": kind})])
-    (finding,) = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    (finding,) = found_by(TrainedWeightsNotSaved(), builder.run)
     assert finding.severity == severity
 
 
@@ -71,7 +65,7 @@ UPDATE = ("step", "optimizer 0", {})
 def without(*ops):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "saving": {}})
     builder.step(ops=ops)
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    return found_by(TrainedWeightsNotSaved(), builder.run)
 
 
 def save(**more):
@@ -88,14 +82,11 @@ def test_a_base_saved_with_the_adapter_on_it_is_an_error():
 
 def test_with_the_adapter_saved_as_well_it_is_a_warning():
     adapter = ("save", "model", {"kind": "adapter", "folder": "a"})
-    (finding,) = without(save(inside=12, example="q.base_layer.weight"), adapter)
-    assert finding.severity is Severity.WARNING
+    only(without(save(inside=12, example="q.base_layer.weight"), adapter), "warning")
 
 
 def test_an_adapter_that_was_taken_off_unmerged_is_lost():
-    (finding,) = without(UPDATE, OFF, save())
-    assert finding.evidence["reason"] == "unloaded"
-    assert finding.place == Place("call", "unload")
+    only(without(UPDATE, OFF, save()), place="call unload", reason="unloaded")
 
 
 @pytest.mark.parametrize(
@@ -120,15 +111,14 @@ def saving_adapters(*saved, held="default", before=False, between=()):
     builder.lora("layers.0", adapter=held)
     saves = [("save", "model", KIND | {"adapters": names}) for names in saved]
     builder.step(ops=[*saves, UPDATE] if before else [UPDATE, *between, *saves])
-    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    return found_by(TrainedWeightsNotSaved(), builder.run)
 
 
 KIND = {"kind": "adapter", "folder": "a"}
 
 
 def test_another_adapter_than_the_trained_one_was_saved():
-    (finding,) = saving_adapters(["reference"])
-    assert finding.evidence["reason"] == "other-adapter"
+    finding = only(saving_adapters(["reference"]), reason="other-adapter")
     assert "'default' was trained" in finding.message
 
 
@@ -151,7 +141,7 @@ def merged(*ops, held="default"):
     off = ("unload", "adapters", {"call": "merge_and_unload"})
     whole = ("save", "model", {"kind": "model", "folder": "out", "keys": 21})
     builder.step(ops=[("step", "optimizer 0", {}), *ops, off, whole])
-    found = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    found = found_by(TrainedWeightsNotSaved(), builder.run)
     return [each.evidence.get("reason") for each in found]
 
 

@@ -3,14 +3,10 @@
 import pytest
 
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, reporter
 
 SET = ("set_adapter", "adapters", {"call": "set_adapter", "adapters": "b"})
-
-
-def report(builder):
-    return Engine([WrongAdapterInTraining()]).check(builder.run)
+report = reporter(WrongAdapterInTraining())
 
 
 def passing(*states):
@@ -29,15 +25,10 @@ def two_adapters(held=("a",)):
     return builder, builder.state(active="a"), builder.state(active="b")
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
-
-
 def test_a_switch_that_stays_is_named_with_the_adapter_that_runs():
     builder, a, b = two_adapters()
     builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 1)
+    finding = only(report(builder).findings, steps=(1, 1))
     places = [str(place) for place in finding.places]
     assert places[0] == "param m.q.lora_A.b.weight"
     assert "call set_adapter" in places
@@ -78,8 +69,7 @@ def test_a_second_stage_that_runs_the_adapter_of_the_first_is_found():
     builder.step(ops=passing(a))
     builder.facts(step=0, optimizers=groups("b"))
     builder.step(ops=passing(a)).step(ops=passing(a))
-    (finding,) = report(builder).findings
-    assert (finding.first_step, finding.last_step) == (1, 2)
+    only(report(builder).findings, steps=(1, 2))
 
 
 def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():
@@ -98,9 +88,8 @@ def frozen_reference():
 def test_a_frozen_adapter_that_is_active_from_the_start_is_named():
     builder, _, b = frozen_reference()
     builder.step(ops=passing(b)).step(ops=passing(b))
-    (finding,) = report(builder).findings
+    finding = only(report(builder).findings, place="param m.q.lora_A.a.weight")
     assert finding.evidence["reason"] == "frozen-one-active"
-    assert str(finding.place) == "param m.q.lora_A.a.weight"
     assert "set_adapter('a')" in finding.fix
 
 
@@ -125,10 +114,9 @@ def test_adapters_in_turn_that_are_both_held_are_healthy():
 def test_an_adapter_that_is_switched_away_before_backward_is_named():
     builder, a, b = two_adapters(held=("a", "b"))
     builder.step(ops=passing(a, b))
-    (finding,) = report(builder).findings
+    finding = only(report(builder).findings, place="param m.q.lora_A.a.weight")
     assert finding.evidence["reason"] == "frozen-before-backward"
     assert finding.evidence["lost"] == "a"
-    assert str(finding.place) == "param m.q.lora_A.a.weight"
 
 
 def test_a_reference_that_the_optimizer_does_not_hold_may_be_switched_away():
@@ -150,8 +138,7 @@ def both_held(gradients):
 
 
 def test_one_that_is_switched_away_has_no_gradient_and_is_named_with_the_other():
-    (finding,) = both_held((0.0, 0.0, 1.0, 1.0))
-    assert finding.evidence["lost"] == "a"
+    finding = only(both_held((0.0, 0.0, 1.0, 1.0)), lost="a")
     assert str(finding.places[-1]) == "param m.q.lora_B.b.weight"
 
 

@@ -2,8 +2,7 @@
 
 import ftlab
 from ftlab.faults.builders.tokenizer_folders import folder_of, loaded
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, healthy_lora, report_by
 
 
 def made(tokenizer, edit=lambda _: None):
@@ -13,8 +12,8 @@ def made(tokenizer, edit=lambda _: None):
 
 
 def is_left_out_without_a_folder_and_open_on_an_empty_run(rule):
-    report = Engine([rule]).check(healthy_lora().run)
+    report = report_by(rule, healthy_lora().run)
     assert report.findings == report.not_checked == ()
-    report = Engine([rule]).check(RunBuilder().run)
+    report = report_by(rule, RunBuilder().run)
     assert [each.code for each in report.not_checked] == [rule.code]
     return True

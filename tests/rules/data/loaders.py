@@ -5,8 +5,7 @@ import numpy as np
 from ftlab.records.event import Event
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, healthy_lora, report_by
 
 SIZE = 4
 """Rows of a step."""
@@ -38,13 +37,13 @@ def run_of(*starts, rows=(), column="others", texts=(), states=(), **training):
 
 
 def check(rule, *starts, **settings):
-    return Engine([rule]).check(run_of(*starts, **settings)).findings
+    return found_by(rule, run_of(*starts, **settings))
 
 
 def is_left_out_without_a_loader_and_open_on_an_empty_run(rule):
     """Nothing is found, and only of an unknown run something is not checked."""
-    report = Engine([rule]).check(healthy_lora().run)
+    report = report_by(rule, healthy_lora().run)
     assert report.findings == report.not_checked == ()
-    (left,) = Engine([rule]).check(RunBuilder().run).not_checked
+    (left,) = report_by(rule, RunBuilder().run).not_checked
     assert left.code == rule.code
     return True

@@ -2,8 +2,7 @@
 
 from ftlab.records.batch_facts import Oddity, SeenBatches
 from ftlab.records.event import Event
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def run_of(*told, losses=(2.0, 2.0), values=None):
@@ -22,16 +21,9 @@ def run_of(*told, losses=(2.0, 2.0), values=None):
 
 
 def found(rule, *told, **settings):
-    return Engine([rule]).check(run_of(*told, **settings)).findings
+    return found_by(rule, run_of(*told, **settings))
 
 
 def odd(kind, field="input_ids", **settings):
     given = {"micro_batch": 0, "row": 1, "position": 4, "rows": 2} | settings
     return Oddity(kind, field, **given)
-
-
-def is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(rule):
-    assert found(rule) == ()
-    report = Engine([rule]).check(RunBuilder().facts(model={"class": "L"}).run)
-    assert [each.code for each in report.not_checked] == [rule.code]
-    return True

@@ -5,8 +5,7 @@ import numpy as np
 from ftlab.probes.tokens.sample_reading import Columns, samples_in_batch
 from ftlab.records.event import Event
 from ftlab.records.sample_facts import SeenSamples
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by
 
 PAD, BOS, EOS, TURN = 0, 1, 2, 3
 SPECIAL = {
@@ -41,16 +40,7 @@ def run_of(rows, *, special=SPECIAL, pieces=None, ops=(), **training):
 
 
 def check(rule, rows, **settings):
-    return Engine([rule]).check(run_of(rows, **settings)).findings
-
-
-def is_quiet_on_a_healthy_run_and_open_on_an_empty_one(rule):
-    """A run without samples is not checked, and nothing is found in it."""
-    for run in (healthy_lora().run, RunBuilder().facts(model={"class": "L"}).run):
-        report = Engine([rule]).check(run)
-        assert report.findings == ()
-        assert [each.code for each in report.not_checked] == [rule.code]
-    return True
+    return found_by(rule, run_of(rows, **settings))
 
 
 def text(length, begin=10):

@@ -3,8 +3,7 @@
 from ftlab.records.event import Event
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, healthy_lora, report_by
 
 FACTS = TemplateFacts(
     openings={"user": "<u>"},
@@ -34,13 +33,13 @@ def check(rule, *samples, facts=FACTS, **training):
         "template": facts.as_json(),
     }
     builder.run.append(Event("turns", 0, 0.0, "", detail))
-    return Engine([rule]).check(builder.run).findings
+    return found_by(rule, builder.run)
 
 
 def is_left_out_without_turns_and_open_on_an_empty_run(rule):
     known = RunBuilder().facts(model={"class": "L"}).step().run
-    report = Engine([rule]).check(known)
+    report = report_by(rule, known)
     assert (report.findings, report.not_checked) == ((), ())
-    report = Engine([rule]).check(RunBuilder().run)
+    report = report_by(rule, RunBuilder().run)
     assert [each.code for each in report.not_checked] == [rule.code]
-    return Engine([rule]).check(healthy_lora().run).findings == ()
+    return found_by(rule, healthy_lora().run) == ()

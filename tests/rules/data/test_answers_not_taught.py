@@ -3,23 +3,12 @@
 from dataclasses import replace
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.answers_not_taught import AnswersNotTaught
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    check as check_rows,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
-from tests.rules.data.talks import (
-    check,
-    part,
-    sample,
-)
+from tests.rules.data.rows import BOS, EOS, check as check_rows, row, run_of, text
+from tests.rules.data.talks import check, part, sample
+from tests.runs import only
 
 RULE = AnswersNotTaught()
 ANSWER = part(3, 5, "assistant", trained=2)
@@ -29,9 +18,7 @@ OPEN = sample(part(1, 3), ANSWER, OPENING)
 
 
 def test_samples_end_with_an_opening():
-    (finding,) = check(RULE, OPEN, OPEN, OVER)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "5 of sample 0")
+    only(check(RULE, OPEN, OPEN, OVER), "warning", "token 5 of sample 0")
 
 
 def test_some_rows_may_be_cut_there():
@@ -72,8 +59,7 @@ def empty(end, before=ANSWER):
 
 def test_a_second_answer_that_is_only_an_end_is_none():
     talk = empty(part(7, 8, "assistant", trained=1, part="end"))
-    (finding,) = check(RULE, talk, talk, OVER)
-    assert finding.place == Place("token", "5 of sample 0")
+    only(check(RULE, talk, talk, OVER), place="token 5 of sample 0")
 
 
 def test_an_empty_answer_to_a_question_is_another_matter():
@@ -81,8 +67,7 @@ def test_an_empty_answer_to_a_question_is_another_matter():
     opening = part(5, 7, "assistant", trained=2, part="header")
     question = part(3, 5, "user")
     talk = sample(part(0, 1), part(1, 3, "assistant"), question, opening, end)
-    (finding,) = check(RULE, talk, talk)
-    assert finding.evidence["reason"] == "empty"
+    only(check(RULE, talk, talk), reason="empty")
 
 
 def test_a_second_answer_may_be_short():
@@ -119,15 +104,12 @@ TRAINED = sample(
 
 
 def test_half_of_the_answers_are_not_found_by_their_marker():
-    (finding,) = check(RULE, TRAINED, SILENT, TRAINED, SILENT)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, TRAINED, SILENT, TRAINED, SILENT), "warning", samples=2)
     assert finding.place == Place("token", "3 of sample 2")
-    assert finding.evidence["samples"] == 2
 
 
 def test_a_smaller_part_may_be_left_out_on_purpose():
-    (finding,) = check(RULE, *[TRAINED] * 3, SILENT, SILENT)
-    assert finding.severity is Severity.INFO
+    only(check(RULE, *[TRAINED] * 3, SILENT, SILENT), "info")
 
 
 def test_one_sample_is_nothing():
@@ -176,14 +158,8 @@ def told_answers(*talks):
     return Engine([RULE]).check(run).findings
 
 
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_a_completion_is_its_end_alone():
-    (finding,) = check_rows(RULE, [FULL, EMPTY])
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("token", "7 of sample 1")
+    only(check_rows(RULE, [FULL, EMPTY]), "info", "token 7 of sample 1")
 
 
 def test_an_answer_has_a_text():

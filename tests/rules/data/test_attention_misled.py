@@ -5,17 +5,8 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.attention_misled import AttentionMisled
-from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    EOS,
-    PAD,
-    SPECIAL,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    text,
-)
-from tests.runs import RunBuilder
+from tests.rules.data.rows import EOS, PAD, SPECIAL, check, row, text
+from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = AttentionMisled()
 
@@ -26,13 +17,8 @@ def inverted(length, pad=PAD, labels="all"):
     return row(ids, labels, [0] * length + [1] * pads)
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_padding_is_all_that_is_seen():
-    (finding,) = check(RULE, [inverted(4), inverted(5)])
-    assert finding.place == Place("token", "4 of sample 0")
+    only(check(RULE, [inverted(4), inverted(5)]), place="token 4 of sample 0")
 
 
 def test_labels_may_follow_the_mask():
@@ -69,7 +55,7 @@ def check_documents(rule, places, tokenizer="BPE", **detail):
     builder = RunBuilder().facts(model={"class": "Llama"}, training=known_as)
     builder.step()
     builder.run.append(Event("attention", 0, 0.0, "", known | detail))
-    return Engine([rule]).check(builder.run).findings
+    return found_by(rule, builder.run)
 
 
 def test_names_the_first_token_that_sees_another_document():
@@ -94,8 +80,7 @@ def test_tells_the_cause(detail, cause):
 
 
 def test_documents_by_bos_alone_may_be_meant():
-    (finding,) = check_documents(RULE, [place(told_by="BOS")])
-    assert finding.severity is Severity.INFO
+    only(check_documents(RULE, [place(told_by="BOS")]), "info")
 
 
 def test_ids_without_a_tokenizer_hold_no_bos_that_is_known():
@@ -109,7 +94,7 @@ def test_a_share_of_nothing_is_left_in_peace():
 
 
 def test_a_run_without_attention_is_not_checked():
-    report = Engine([RULE]).check(RunBuilder().facts(model={"class": "L"}).run)
+    report = report_by(RULE, RunBuilder().facts(model={"class": "L"}).run)
     assert report.findings == ()
     assert [each.code for each in report.not_checked] == [RULE.code]
 
@@ -154,8 +139,7 @@ def test_texts_in_their_place_are_left_in_peace():
 
 def test_names_the_first_token_beyond():
     beyond = {"row": 1, "token": 64, "last": 75, "limit": 64}
-    (finding,) = check_documents(RULE, [], beyond=beyond)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_documents(RULE, [], beyond=beyond), "warning")
     assert finding.place == Place("token", "64 of sample 1")
     assert "76 positions in a row of a model for 64" in finding.message
 

@@ -4,18 +4,10 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.rules.data.batch_refused import BatchRefused
 from ftlab.rules.engine import Engine
-from tests.rules.data.odd import (
-    found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
-    odd,
-    run_of,
-)
+from tests.rules.data.odd import found, odd, run_of
+from tests.runs import only
 
 RULE = BatchRefused()
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 OUTSIDE = odd("ids", value=130, limit=128, piece="<pad>")
@@ -64,8 +56,7 @@ SHAPE = odd("shape", "labels", value="(8, 7)", limit="(8, 8)")
 
 
 def test_a_shape_that_ended_the_run_is_named():
-    (finding,) = found(RULE, (2, SHAPE))
-    assert finding.place == Place("data", "labels")
+    finding = only(found(RULE, (2, SHAPE)), place="data labels")
     assert "(8, 7)" in finding.message
 
 
@@ -75,8 +66,7 @@ def test_a_shape_that_the_model_has_taken_is_right():
 
 def test_ids_that_are_in_no_rows_are_told_in_other_words():
     stacked = odd("shape", "input_ids", value="(8, 1, 7)", limit="(8, 7)")
-    (finding,) = found(RULE, (2, stacked))
-    assert finding.place == Place("data", "input_ids")
+    finding = only(found(RULE, (2, stacked)), place="data input_ids")
     assert "samples of tokens, (8, 7)" in finding.message
     assert "return_tensors" in finding.cause
 
@@ -87,16 +77,14 @@ def test_ids_in_no_rows_that_were_taken_are_told_where_blocks_misread_them():
     assert Engine([RULE]).check(run).findings == ()
     detail = {"rows": 0, "places": [], "hidden": [8, 1, 7, 4]}
     run.append(Event("attention", 1, 0.0, "", detail))
-    (finding,) = Engine([RULE]).check(run).findings
-    assert finding.place == Place("data", "input_ids")
+    only(Engine([RULE]).check(run).findings, place="data input_ids")
 
 
 DTYPE = odd("dtype", "labels", value="int32", limit="int64")
 
 
 def test_a_dtype_that_ended_the_run_is_named():
-    (finding,) = found(RULE, (2, DTYPE))
-    assert finding.place == Place("data", "labels")
+    finding = only(found(RULE, (2, DTYPE)), place="data labels")
     assert "int32" in finding.message
 
 

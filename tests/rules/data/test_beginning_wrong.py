@@ -5,25 +5,12 @@ from dataclasses import replace
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.beginning_wrong import SAMPLES, BeginningWrong
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    SPECIAL,
-    TURN,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
-from tests.rules.data.talks import (
-    FACTS,
-    part,
-    sample,
-)
+from tests.rules.data.rows import BOS, EOS, SPECIAL, TURN, check, row, run_of, text
+from tests.rules.data.talks import FACTS, part, sample
+from tests.runs import only
 
 RULE = BeginningWrong()
 TWICE = replace(FACTS, repeats_bos=True)
@@ -44,9 +31,7 @@ def found(talks, rows=ROWS, facts=TWICE, special=SPECIAL):
 
 
 def test_conversations_begin_with_an_opening_and_no_bos():
-    (finding,) = found([OPENED] * 4)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "0 of sample 0")
+    only(found([OPENED] * 4), "warning", "token 0 of sample 0")
 
 
 def test_a_template_that_writes_no_bos_wants_none():
@@ -80,22 +65,15 @@ def test_a_tokenizer_without_bos_has_none_to_miss():
 DOUBLE = [row([BOS, BOS, *text(n, 10 + n)]) for n in (4, 6)]
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_samples_begin_twice():
-    (finding,) = check(RULE, DOUBLE)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "1 of sample 0")
+    only(check(RULE, DOUBLE), "warning", "token 1 of sample 0")
 
 
 def test_padding_in_front_is_no_beginning():
     padded = [
         row([0, 0, BOS, BOS, 5, 6 + n], mask=[0, 0, 1, 1, 1, 1]) for n in range(2)
     ]
-    (finding,) = check(RULE, padded)
-    assert finding.place == Place("token", "3 of sample 0")
+    only(check(RULE, padded), place="token 3 of sample 0")
 
 
 def test_one_bos_is_right_and_two_in_the_middle_are_nothing():
@@ -108,8 +86,7 @@ def test_less_than_half_of_the_samples_is_chance():
 
 
 def test_where_bos_is_eos_an_empty_document_looks_the_same():
-    (finding,) = check(RULE, DOUBLE, special=SPECIAL | {"stop": {BOS}})
-    assert finding.severity is Severity.INFO
+    only(check(RULE, DOUBLE, special=SPECIAL | {"stop": {BOS}}), "info")
 
 
 def answered(begin, *, behind=(BOS,), count=SAMPLES, skipped=0):
@@ -122,8 +99,7 @@ def answered(begin, *, behind=(BOS,), count=SAMPLES, skipped=0):
 
 @pytest.mark.parametrize("skipped", [0, 1])
 def test_a_second_bos_where_the_answer_begins(skipped):
-    (finding,) = check(RULE, answered(10, skipped=skipped))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, answered(10, skipped=skipped)), "warning")
     assert finding.place == Place("token", "6 of sample 0")
     assert finding.evidence["reason"] == "before-answers"
 
@@ -161,8 +137,7 @@ def compared(rows):
 
 def test_pairs_of_answers_have_no_labels_that_tell_where_they_begin():
     ids = [[BOS, *text(5, n), BOS, *text(4, 3 * n)] for n in range(10, 18)]
-    (finding,) = compared([row(each, None) for each in ids])
-    assert finding.place == Place("token", "6 of sample 0")
+    only(compared([row(each, None) for each in ids]), place="token 6 of sample 0")
     turns = [[*each[:5], EOS, *each[6:]] for each in ids]
     assert compared([row(each, None) for each in turns]) == ()
 
@@ -180,9 +155,7 @@ DOUBLED = [doubled(n) for n in range(10, 18)]
 
 
 def test_prompts_stand_twice():
-    (finding,) = check(RULE, DOUBLED)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "7 of sample 0")
+    finding = only(check(RULE, DOUBLED), "warning", "token 7 of sample 0")
     assert finding.evidence["samples"] == finding.evidence["all"] == 8
 
 
@@ -194,8 +167,7 @@ def test_some_rows_may_begin_twice():
 def test_control_tokens_are_not_quoted():
     marked = [[TURN, *text(5, n), TURN] for n in range(10, 15)]
     rows = [row([BOS, *each, *each, 7, 8]) for each in marked]
-    (finding,) = check(RULE, [*rows, plain(30), plain(31)])
-    assert finding.evidence["threshold"] == 0.5
+    only(check(RULE, [*rows, plain(30), plain(31)]), threshold=0.5)
 
 
 def spaced(number, second):

@@ -3,12 +3,11 @@
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.data.conversations_run_together import ConversationsRunTogether
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RULE = ConversationsRunTogether()
 OPENED = TemplateFacts(digest="1", beginning="<s>")
@@ -38,12 +37,11 @@ def check(*samples, template=OPENED, **detail):
     builder.run.append(Event("turns", 0, 0.0, "", known))
     looked = {"rows": 1, "places": [], **detail}
     builder.run.append(Event("attention", 0, 0.0, "", looked))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_what_begins_a_conversation_stands_within_samples():
-    (finding,) = check(TWO, sample("", *CHAT, "", *CHAT, row=1))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(TWO, sample("", *CHAT, "", *CHAT, row=1)), "warning")
     assert finding.place == Place("token", "70 of sample 0")
     assert Place("token", "70 of sample 1") in finding.places
     assert finding.evidence["conversations"] == 2
@@ -54,9 +52,8 @@ def test_one_may_be_quoted():
 
 
 def test_each_question_has_a_system_message_of_its_own():
-    (finding,) = check(sample(*SYSTEM * 3), template=PLAIN)
+    finding = only(check(sample(*SYSTEM * 3), template=PLAIN), conversations=2)
     assert finding.place == Place("token", "90 of sample 0")
-    assert finding.evidence["conversations"] == 2
 
 
 def test_a_system_message_now_and_then_belongs_to_the_conversation():
@@ -77,9 +74,3 @@ def test_what_a_template_writes_between_turns_begins_nothing():
 @pytest.mark.parametrize("name", ["attention_mask", "document_ids"])
 def test_what_may_keep_documents_apart_is_left_in_peace(name):
     assert check(TWO, TWO, apart=[name]) == ()
-
-
-def test_a_run_without_turns_is_not_checked():
-    report = Engine([RULE]).check(RunBuilder().run)
-    assert report.findings == ()
-    assert [each.code for each in report.not_checked] == [RULE.code]

@@ -5,8 +5,7 @@ import pytest
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.decoder_start_wrong import WORDED, DecoderStartWrong
-from ftlab.rules.engine import Engine
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 RULE = DecoderStartWrong()
 START, BOS, TEXT = 0, 1, 40
@@ -17,19 +16,12 @@ def report(*rows, pieces=None, **more):
     builder.step()
     detail = {"rows": [list(row) for row in rows], "pieces": pieces or {}, **more}
     builder.run.append(Event("decoder", 0, 0.0, "", detail))
-    return Engine([RULE]).check(builder.run)
+    return report_by(RULE, builder.run)
 
 
 def begun(firsts, *, start=START, pieces=None):
     rows = [(0, number, first, 50) for number, first in enumerate(firsts)]
     return report(*rows, pieces=pieces, start=start, control=[START, BOS])
-
-
-def test_it_is_about_encoder_decoders_only():
-    made = Engine([RULE]).check(healthy_lora().run)
-    assert made.findings == made.not_checked == ()
-    (missing,) = Engine([RULE]).check(RunBuilder().run).not_checked
-    assert missing.code == "DAT015"
 
 
 def test_the_start_stands_twice():
@@ -42,10 +34,8 @@ def test_the_start_stands_twice():
 
 def test_models_made_of_two_are_documented_so():
     rows = (0, 0, 5, 5), (0, 1, 5, 5)
-    (finding,) = report(*rows, composed=True).findings
-    assert finding.severity is Severity.INFO
-    (finding,) = report(*rows, composed=False).findings
-    assert finding.severity is Severity.WARNING
+    only(report(*rows, composed=True).findings, "info")
+    only(report(*rows, composed=False).findings, "warning")
 
 
 def test_a_language_behind_the_start_is_right():
@@ -61,8 +51,7 @@ def test_some_rows_may_have_an_empty_answer():
 
 def test_text_where_the_start_belongs():
     texts = [TEXT + n for n in range(WORDED)]
-    (finding,) = begun(texts, pieces={str(TEXT): "The"}).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(begun(texts, pieces={str(TEXT): "The"}).findings, "warning")
     assert finding.place == Place("token", "0 of sample 0")
     assert "'The', and never token 0" in finding.message
 

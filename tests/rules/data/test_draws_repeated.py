@@ -9,6 +9,7 @@ from tests.rules.data.loaders import (
     check,
     is_left_out_without_a_loader_and_open_on_an_empty_run,
 )
+from tests.runs import only
 
 RULE = DrawsRepeated()
 NAME = "Rows.rng"
@@ -36,8 +37,7 @@ def seeded(
 
 
 def test_workers_that_draw_alike():
-    (finding,) = found("workers", seeded(5.0, 5.0, 6.0))
-    assert finding.severity is Severity.WARNING
+    finding = only(found("workers", seeded(5.0, 5.0, 6.0)), "warning")
     assert finding.place == Place("object", "worker_init_fn: numpy.random")
     said = "seeds numpy.random alike with 0 in 2 of 3 workers, and 2 of them draw"
     assert said in finding.message
@@ -46,8 +46,7 @@ def test_workers_that_draw_alike():
 
 
 def test_workers_that_have_not_told_of_their_end_are_a_note():
-    (finding,) = found("workers", seeded(5.0, 5.0, drawn=None))
-    assert finding.severity is Severity.INFO
+    only(found("workers", seeded(5.0, 5.0, drawn=None)), "info")
     (later,) = found("workers", seeded(5.0, 5.0), seeded(5.0, 5.0, drawn=None, step=9))
     assert later.severity is Severity.WARNING
 
@@ -79,8 +78,7 @@ def copied(*places, drawn=(NAME,), sampler="Random", step=0):
 
 
 def test_copies_that_are_drawn_from():
-    (finding,) = found("copies", copied(1.0, 1.0))
-    assert finding.severity is Severity.WARNING
+    finding = only(found("copies", copied(1.0, 1.0)), "warning")
     assert finding.place == Place("object", NAME)
     assert "2 copies of Rows.rng (NumPy), in 2 workers" in finding.message
 
@@ -91,8 +89,7 @@ def test_one_worker_in_two_epochs():
 
 
 def test_copies_of_which_nobody_knows_whether_they_are_used_are_a_note():
-    (finding,) = found("copies", copied(1.0, 1.0, drawn=None))
-    assert finding.severity is Severity.INFO
+    only(found("copies", copied(1.0, 1.0, drawn=None)), "info")
 
 
 @pytest.mark.parametrize(

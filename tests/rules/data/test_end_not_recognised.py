@@ -5,27 +5,14 @@ from dataclasses import replace
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.spelled_mark import SpelledMark
 from ftlab.rules.data.end_not_recognised import EndNotRecognised
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    EOS,
-    SPECIAL,
-    TURN,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
-from tests.rules.data.talks import (
-    FACTS,
-    check as check_talks,
-    part,
-    sample,
-)
+from tests.rules.data.rows import EOS, SPECIAL, TURN, check, row, run_of, text
+from tests.rules.data.talks import FACTS, check as check_talks, part, sample
+from tests.runs import only
 
 RULE = EndNotRecognised()
 ROWS = [row(text(8, begin)) for begin in range(10, 18)]
@@ -41,15 +28,8 @@ def found(name, samples=8, ends=8, paired=False, rows=ROWS):
     return Engine([RULE]).check(run).findings
 
 
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_texts_end_with_a_mark_that_is_text():
-    (finding,) = found("[FIN]")
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "5 of sample 0")
-    assert finding.evidence["reason"] == "at-the-end"
+    only(found("[FIN]"), "warning", "token 5 of sample 0", reason="at-the-end")
 
 
 def test_nine_of_ten_end_with_it():
@@ -73,8 +53,7 @@ def test_texts_without_marks_are_left_in_peace():
     ],
 )
 def test_a_mark_whose_name_says_an_end_may_stand_within(name):
-    (finding,) = found(name, samples=4, ends=0)
-    assert finding.evidence["reason"] == "within"
+    only(found(name, samples=4, ends=0), reason="within")
     assert found(name, samples=3, ends=0) == ()
     assert found(name, samples=4, ends=0, paired=True) == ()
 
@@ -112,10 +91,8 @@ SPELT = replace(FACTS, stops={}, pieces={"<u>": 5, "</t>": 7})
 
 
 def test_the_end_of_an_answer_is_spelt():
-    (finding,) = check_talks(RULE, TALK, facts=SPELT)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_talks(RULE, TALK, facts=SPELT), "warning", pieces=7)
     assert finding.place == Place("token", "5 of sample 0")
-    assert finding.evidence["pieces"] == 7
 
 
 def test_openings_may_be_spelt():
@@ -140,13 +117,8 @@ def test_an_end_without_control_strings_is_another_matter():
 ENDED = [row([*text(n, 10 + n), TURN]) for n in (4, 6, 7, 9)]
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_samples_end_with_what_generation_passes_over():
-    (finding,) = check(RULE, ENDED, pieces={TURN: "</turn>", EOS: "</s>"})
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, ENDED, pieces={TURN: "</turn>", EOS: "</s>"}), "warning")
     assert finding.place == Place("config", "generation_config.eos_token_id")
     assert Place("token", "4 of sample 0") in finding.places
     assert finding.evidence["heeded"] == "'</s>'"

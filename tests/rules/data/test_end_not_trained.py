@@ -7,18 +7,8 @@ from ftlab.probes.tokens.sample_reading import Columns
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.end_not_trained import EndNotTrained
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    SPECIAL,
-    TURN,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
-from tests.runs import RunBuilder, healthy_lora
+from tests.rules.data.rows import BOS, EOS, SPECIAL, TURN, check, row, run_of, text
+from tests.runs import only
 
 RULE = EndNotTrained()
 PAD_IS_EOS = SPECIAL | {"pad": {EOS}}
@@ -27,10 +17,6 @@ PAD_IS_EOS = SPECIAL | {"pad": {EOS}}
 def untrained(length, **settings):
     ids = text(length, 10 + length)
     return row([*ids, EOS], [*ids, -100], **settings)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +41,7 @@ def test_one_sample_proves_nothing_even_if_it_comes_again():
 
 def test_two_answers_of_one_conversation_are_enough():
     talk = row([5, 6, EOS, 7, 8, EOS], [-100, 6, -100, -100, 8, -100])
-    (finding,) = check(RULE, [talk])
-    assert finding.place == Place("token", "5 of sample 0")
+    finding = only(check(RULE, [talk]), place="token 5 of sample 0")
     assert "ends 1 sample but" in finding.message
 
 
@@ -83,8 +68,7 @@ def test_ends_that_the_mask_hides_are_laid_on_the_mask():
         row([5, n, EOS, 7, 8, 9], [5, n, -100, 7, 8, 9], mask=[1, 1, 0, 1, 1, 1])
         for n in (6, 20)
     ]
-    (finding,) = check(RULE, rows, special=PAD_IS_EOS)
-    assert finding.evidence["reason"] == "hidden"
+    finding = only(check(RULE, rows, special=PAD_IS_EOS), reason="hidden")
     assert "by length" in finding.fix
     assert "attention_mask == 0" not in finding.fix
 
@@ -134,37 +118,24 @@ def found(rows):
     return check(RULE, rows, tokenizer=TOKENIZER)
 
 
-def test_a_healthy_run_is_left_in_peace_and_an_empty_one_not_checked():
-    assert Engine([RULE]).check(healthy_lora().run).findings == ()
-    report = Engine([RULE]).check(RunBuilder().run)
-    assert [each.code for each in report.not_checked] == [RULE.code]
-
-
 def test_no_sample_has_an_end():
-    (finding,) = found(ENDLESS)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "3 of sample 0")
-    assert finding.evidence["samples"] == 4
+    only(found(ENDLESS), "warning", "token 3 of sample 0", samples=4)
 
 
 def test_paragraphs_that_begin_anyhow_are_information():
-    (finding,) = found([row(text(n, 10 + n)) for n in (4, 6, 7, 9)])
-    assert finding.severity is Severity.INFO
+    only(found([row(text(n, 10 + n)) for n in (4, 6, 7, 9)]), "info")
 
 
 def test_a_bos_is_no_opening_of_its_own():
-    (finding,) = found([row([BOS, 11, *text(n, 12 + n)]) for n in (4, 6, 7, 9)])
-    assert finding.severity is Severity.INFO
-    (finding,) = found([row([BOS, 11, 12, *text(n, 10 + n)]) for n in (4, 6, 7, 9)])
-    assert finding.severity is Severity.WARNING
+    only(found([row([BOS, 11, *text(n, 12 + n)]) for n in (4, 6, 7, 9)]), "info")
+    only(found([row([BOS, 11, 12, *text(n, 10 + n)]) for n in (4, 6, 7, 9)]), "warning")
 
 
 def test_a_question_that_is_left_out_of_the_labels_tells_of_answers():
     rows = [
         row(text(n, 10 + n), [-100, -100, *text(n, 10 + n)[2:]]) for n in (4, 6, 7, 9)
     ]
-    (finding,) = found(rows)
-    assert finding.severity is Severity.WARNING
+    only(found(rows), "warning")
 
 
 def test_without_a_tokenizer_it_is_left_out():

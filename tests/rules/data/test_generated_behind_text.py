@@ -1,11 +1,9 @@
 """DAT042."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.generated_behind_text import GeneratedBehindText
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
 from tests.rules.data.rows import EOS, TURN, row, run_of, text
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 LEFT = {"call": 0, "rows": 4, "width": 9}
 RIGHT = LEFT | {"end_in_padding": 2, "first": 1}
@@ -15,13 +13,7 @@ def report(*calls):
     builder = RunBuilder()
     for call in calls:
         builder.step(ops=[("generate", "model", call)])
-    return Engine([GeneratedBehindText()]).check(builder.run)
-
-
-def test_runs_without_generations_are_not_judged():
-    engine = Engine([GeneratedBehindText()])
-    assert len(engine.check(Run()).not_checked) == 1
-    assert engine.check(healthy_lora().run).not_checked == ()
+    return report_by(GeneratedBehindText(), builder.run)
 
 
 def test_prompts_that_end_in_text_are_fine():
@@ -30,10 +22,8 @@ def test_prompts_that_end_in_text_are_fine():
 
 
 def test_the_first_prompt_that_ends_in_padding_is_named():
-    (finding,) = report(LEFT, RIGHT, LEFT, RIGHT).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(LEFT, RIGHT, LEFT, RIGHT).findings, "warning", steps=(1, 3))
     assert Place("token", "8 of sample 1") in finding.places
-    assert (finding.first_step, finding.last_step) == (1, 3)
     assert "2 prompts of 4" in finding.message
     assert finding.evidence["generations"] == 2
 
@@ -45,13 +35,11 @@ ENDED = [row([*text(n, 10 + n), EOS, 70]) for n in (4, 6, 7, 9)]
 
 def found(rows, detail):
     run = run_of(rows, ops=[("generate", "model", detail)])
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def test_prompts_that_are_over_are_named():
-    (finding,) = found(ENDED, OVER)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "8 of sample 1")
+    finding = only(found(ENDED, OVER), "warning", "token 8 of sample 1")
     assert "3 prompts of 4" in finding.message
 
 

@@ -8,10 +8,8 @@ from ftlab.records.id_facts import IdFacts, Residue
 from ftlab.records.round_trip import RoundTrip
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.ids_misread import BROKEN, DIFFERENT, SAMPLES, TOKENS, IdsMisread
-from ftlab.rules.engine import Engine
 from tests.rules.data import rows
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RULE = IdsMisread()
 
@@ -38,7 +36,7 @@ def found(*held, samples=4):
         builder.step(ops=[])
         seen = SeenSamples(step, sights if not step else (), {}, {}, (), ids)
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def reasons(*held, **settings):
@@ -52,8 +50,7 @@ def test_ids_of_all_kinds_are_left_in_peace():
 @pytest.mark.parametrize(("bits", "name"), [(8, "bfloat16"), (11, "float16")])
 def test_ids_that_a_type_holds_exactly_are_rounded(bits, name):
     kept = {8: 40, 11: 50} | {bits: facts().beyond[bits]}
-    (finding,) = found(facts(kept=kept))
-    assert finding.evidence["reason"] == "rounded"
+    finding = only(found(facts(kept=kept)), reason="rounded")
     assert finding.severity == Severity.ERROR
     assert name in finding.message
     assert finding.places[0] == Place("token", "7 of sample 3")
@@ -109,10 +106,6 @@ def test_what_is_left_of_marks_is_told():
     assert reasons(facts(residues=left), wide) == []
 
 
-def test_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def check(*trips, kept=()):
     texts = {"rows": len(kept), "column": "text", "kept": list(kept)}
     training = {"texts": texts} if kept else {}
@@ -121,20 +114,15 @@ def check(*trips, kept=()):
         seen = SeenSamples(step, (), trip=trip)
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
         builder.step()
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def trip(rows=8, broken=8, tokens=800):
     return RoundTrip(rows, tokens, 9 * broken, broken, (1, 2, 17), "to ken", "token")
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_rows_that_do_not_come_back():
-    (finding,) = check(trip(broken=0), trip(broken=8), trip(broken=7))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(trip(broken=0), trip(broken=8), trip(broken=7)), "warning")
     assert finding.place == Place("data", "input_ids")
     assert Place("token", "17 of sample 2 of micro-batch 1") in finding.places
     assert "steps 1-2" in finding.message
@@ -156,9 +144,7 @@ def test_other_rows_are_healthy(trips):
 
 
 def test_a_text_beside_is_a_note_and_beside_broken_rows_evidence():
-    (note,) = check(kept=[0.1, 0.0, 0.9, 0.15])
-    assert note.severity is Severity.INFO
-    assert note.place == Place("data", "input_ids beside text")
+    only(check(kept=[0.1, 0.0, 0.9, 0.15]), "info", "data input_ids beside text")
     (finding,) = check(trip(), kept=[0.1, 0.0])
     assert "and 2 rows say another text than the one beside" in finding.message
 

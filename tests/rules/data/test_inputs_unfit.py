@@ -4,17 +4,10 @@ import math
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.inputs_unfit import InputsUnfit
-from tests.rules.data.odd import (
-    found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
-    odd,
-)
+from tests.rules.data.odd import found, odd
+from tests.runs import only
 
 RULE = InputsUnfit()
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 NAN = odd("non-finite", "pixel_values", position=-1, value="NaN")
@@ -27,8 +20,7 @@ def test_the_sample_is_named_where_the_loss_is_lost():
 
 def test_a_token_is_named_where_inputs_have_tokens():
     nan = odd("non-finite", "inputs_embeds", value="NaN")
-    (finding,) = found(RULE, (1, nan), losses=(2.0, math.nan))
-    assert finding.place == Place("token", "4 of sample 1")
+    only(found(RULE, (1, nan), losses=(2.0, math.nan)), place="token 4 of sample 1")
 
 
 def test_a_model_that_fills_gaps_may_be_given_them():
@@ -47,6 +39,5 @@ def test_the_field_and_its_number_are_named():
 
 def test_the_widest_sample_is_named():
     wide = odd("off-scale", "input_values", position=-1, value=6e4, limit=1e4)
-    (finding,) = found(RULE, (0, wide), (1, wide))
+    finding = only(found(RULE, (0, wide), (1, wide)), steps=(0, 1))
     assert finding.places == (Place("sample", "1"),)
-    assert (finding.first_step, finding.last_step) == (0, 1)

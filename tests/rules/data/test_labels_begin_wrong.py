@@ -7,24 +7,12 @@ import pytest
 from ftlab.probes.tokens.border_guesses import border_guesses
 from ftlab.probes.tokens.sample_reading import samples_in
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.labels_begin_wrong import LabelsBeginWrong
-from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    PAD,
-    SPECIAL,
-    TURN,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, PAD, SPECIAL, TURN, check, row, run_of, text
 from tests.rules.data.talks import part, sample
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RULE = LabelsBeginWrong()
 CLOSE = [70, 71, 72]
@@ -56,23 +44,14 @@ def found(rows):
     return check(RULE, rows, pieces=PIECES)
 
 
-def test_it_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_a_first_token_that_is_left_out_cuts_words():
     rows = rows_of(lambda n: [80 + n], lambda n: [100 + n])
-    (finding,) = found(rows)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "8 of sample 0")
-    assert finding.evidence["cut"] == 8
+    only(found(rows), "warning", "token 8 of sample 0", cut=8)
 
 
 def test_two_tokens_may_be_left_out():
     rows = rows_of(lambda n: [120 + n, 80 + n], lambda n: [100 + n])
-    (finding,) = found(rows)
-    assert finding.place == Place("token", "8 of sample 0")
-    assert finding.evidence["left_out"] == 2
+    only(found(rows), place="token 8 of sample 0", left_out=2)
 
 
 def test_a_right_mask_begins_behind_what_closes_the_prompt():
@@ -93,9 +72,7 @@ def test_few_samples_say_nothing():
 
 def test_words_of_many_kinds_at_the_end_of_prompts_are_a_note():
     rows = rows_of(lambda n: [80 + n], lambda n: [120 + n], count=12)
-    (finding,) = found(rows)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "varies"
+    only(found(rows), "info", reason="varies")
 
 
 def test_classes_at_the_end_of_prompts_are_right():
@@ -147,10 +124,7 @@ def spaced(own, merged):
 
 
 def test_spaces_of_prompts_go_together_with_answers():
-    (finding,) = found(spaced(4, 4))
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "space-merged"
-    assert finding.place == Place("token", "9 of sample 4")
+    only(found(spaced(4, 4)), "warning", "token 9 of sample 4", reason="space-merged")
 
 
 @pytest.mark.parametrize(("own", "merged"), [(0, 8), (8, 0), (1, 7), (3, 3)])
@@ -166,14 +140,12 @@ def told(*openings):
     ]
     detail = {"samples": [each.as_json() for each in talks]}
     run.append(Event("turns", 0, 0.0, "", detail))
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def test_the_end_of_an_opening_is_trained():
     opening = part(2, 5, "assistant", trained=1, part="header")
-    (finding,) = told(*[opening] * 4)
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("token", "4 of sample 0")
+    only(told(*[opening] * 4), "info", "token 4 of sample 0")
 
 
 def test_openings_are_trained_whole_or_not_at_all():
@@ -224,12 +196,11 @@ def found_miscounted(rows, tokenizer=None):
     builder.step(ops=[])
     seen = SeenSamples(0, tuple(samples), known, {})
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_a_mask_that_ends_earlier_by_the_padding_is_found():
-    (finding,) = found_miscounted([padded(n, shift=1) for n in range(8)])
-    assert finding.severity is Severity.WARNING
+    finding = only(found_miscounted([padded(n, shift=1) for n in range(8)]), "warning")
     assert finding.evidence["reason"] == "columns"
     assert finding.place == Place("token", "8 of sample 0")
     assert finding.evidence["right position"] == 9

@@ -2,20 +2,12 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.labels_misplaced import LabelsMisplaced
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    PAD,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, PAD, check, row, run_of, text
 from tests.rules.numeric.losses import losses
+from tests.runs import only
 
 RULE = LabelsMisplaced()
 
@@ -27,10 +19,6 @@ def padded(number, labels, left=False):
     return row([*ids, *pads], [*ids, *labels], [1] * 3 + [0] * len(pads))
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_labels_of_padding_are_counted():
     (finding,) = check(RULE, [padded(8, [PAD, PAD]), padded(9, [PAD, PAD, PAD])])
     assert finding.place == Place("token", "3 of sample 0")
@@ -39,8 +27,7 @@ def test_labels_of_padding_are_counted():
 
 def test_padding_may_stand_on_the_left():
     rows = [padded(n, [PAD, PAD], left=True) for n in (8, 9)]
-    (finding,) = check(RULE, rows)
-    assert finding.place == Place("token", "0 of sample 0")
+    only(check(RULE, rows), place="token 0 of sample 0")
 
 
 def test_one_label_behind_a_text_may_be_its_end():
@@ -65,9 +52,7 @@ def check_labels(*columns, **settings):
 
 
 def test_a_filler_where_the_text_has_others():
-    (finding,) = check_labels(FILLER, FILLER)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "filler"
+    finding = only(check_labels(FILLER, FILLER), "warning", reason="filler")
     assert "40 % of the labels are token 0, where" in finding.message
 
 
@@ -93,8 +78,7 @@ def test_one_step_without_it_is_healthy():
 
 def test_labels_that_are_one_token():
     labels = {"labels": 40.0, "batch_size": 8.0}
-    (finding,) = check_labels(SINGLE, values=labels)
-    assert finding.evidence["reason"] == "single"
+    only(check_labels(SINGLE, values=labels), reason="single")
 
 
 @pytest.mark.parametrize(("labels", "classes"), [(8.0, 128), (40.0, 10)])
@@ -136,15 +120,13 @@ def crossed():
 
 
 def test_labels_of_one_another_are_named():
-    (finding,) = check(RULE, crossed())
-    assert finding.severity is Severity.ERROR
+    finding = only(check(RULE, crossed()), "error")
     assert "row 0 has those of row 1" in finding.message
     assert Place("token", "0 of sample 0") in finding.places
 
 
 def test_labels_of_a_longer_row_are_not_called_padding():
-    (finding,) = check(RULE, crossed() * 2)
-    assert finding.evidence["reason"] == "other-rows"
+    only(check(RULE, crossed() * 2), reason="other-rows")
 
 
 def test_rows_of_their_own_labels_are_fine():
@@ -189,9 +171,7 @@ def rows(words=WORDS, first=0, behind=0, **marks):
 
 
 def test_as_many_labels_as_words_are_found():
-    (finding,) = check(RULE, rows())
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "0 of sample 0")
+    finding = only(check(RULE, rows()), "warning", "token 0 of sample 0")
     assert finding.evidence["tokens left"] == 4
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.messages_left_out import MessagesLeftOut
-from ftlab.rules.engine import Engine
 from tests.rules.data.talks import (
     FACTS,
     check,
@@ -14,7 +13,7 @@ from tests.rules.data.talks import (
     part,
     sample,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = MessagesLeftOut()
 NO_CALLS = replace(FACTS, drops=("tools", "tool calls"))
@@ -55,8 +54,7 @@ def test_an_answer_with_a_text_may_hold_its_call():
 
 
 def test_earlier_answers_are_trained_without_their_reasoning():
-    (finding,) = check(RULE, TALK, replace(TALK, row=1), facts=NO_HISTORY)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, TALK, replace(TALK, row=1), facts=NO_HISTORY), "warning")
     assert finding.place == Place("token", "3 of sample 0")
     assert finding.evidence["answers"] == 2
 
@@ -90,14 +88,13 @@ def test_answers_between_calls_of_tools_keep_theirs_and_are_no_history():
     thought = replace(part(8, 10, "assistant", trained=2), reasoning=True)
     later = replace(part(12, 14, "assistant", trained=2), reasoning=True)
     chain = sample(part(1, 3), BARE, part(6, 8), thought, part(10, 12, "tool"), later)
-    (finding,) = check(RULE, chain, chain, facts=NO_HISTORY)
-    assert finding.place == Place("token", "3 of sample 0")
+    only(check(RULE, chain, chain, facts=NO_HISTORY), place="token 3 of sample 0")
 
 
 def check_out(*found, rows=8):
     told = {"left_out": {"rows": rows, "found": list(found)}}
     run = RunBuilder().facts(model={"class": "Llama"}, training=told).step().run
-    return Engine([RULE]).check(run).findings
+    return found_by(RULE, run)
 
 
 def lost(kind, rows):
@@ -106,11 +103,8 @@ def lost(kind, rows):
 
 def test_it_is_about_datasets_that_keep_their_messages():
     known = RunBuilder().facts(model={"class": "L"}).step().run
-    report = Engine([RULE]).check(known)
+    report = report_by(RULE, known)
     assert (report.findings, report.not_checked) == ((), ())
-    report = Engine([RULE]).check(RunBuilder().run)
-    assert [each.code for each in report.not_checked] == [RULE.code]
-    assert Engine([RULE]).check(healthy_lora().run).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -124,22 +118,17 @@ def test_it_is_about_datasets_that_keep_their_messages():
     ],
 )
 def test_each_kind_is_told_in_words(kind, words):
-    (finding,) = check_out(lost(kind, 8))
-    assert finding.severity is Severity.WARNING
+    finding = only(check_out(lost(kind, 8)), "warning", "data message 1 of row 3")
     assert words in finding.message
-    assert finding.place == Place("data", "message 1 of row 3")
 
 
 def test_a_few_rows_are_a_note():
-    (finding,) = check_out(lost("system", 3))
-    assert finding.severity is Severity.INFO
-    (finding,) = check_out(lost("system", 1), rows=2)
-    assert finding.severity is Severity.INFO
+    only(check_out(lost("system", 3)), "info")
+    only(check_out(lost("system", 1), rows=2), "info")
 
 
 def test_the_only_row_there_is_is_enough():
-    (finding,) = check_out(lost("system", 1), rows=1)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_out(lost("system", 1), rows=1), "warning")
     assert finding.message == "system messages are not in the ids"
 
 

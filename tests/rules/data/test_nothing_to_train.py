@@ -5,22 +5,15 @@ import math
 from ftlab.records.batch_facts import SeenBatches
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.nothing_to_train import NothingToTrain
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
-from tests.rules.data.odd import (
-    found,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
-    odd,
-)
+from tests.rules.data.odd import found, odd
+from tests.runs import only
 
 RULE = NothingToTrain()
 EMPTY = odd("ignored", "labels", row=-1, position=-1, rows=2)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
 
 
 def test_the_first_loss_without_labels_is_named_with_its_samples():
@@ -58,8 +51,7 @@ def test_rows_that_nobody_trains_on_yet_are_warned():
     run = Run()
     seen = SeenBatches(0, (EMPTY, EMPTY))
     run.append(Event("batch", 0, 0.0, "", seen.as_json()))
-    (finding,) = Engine([RULE]).check(run).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(Engine([RULE]).check(run).findings, "warning")
     assert finding.places[-1] == Place("data", "labels")
     run.append(Facts(model={"class": "Llama"}))
     assert Engine([RULE]).check(run).findings == ()

@@ -1,12 +1,9 @@
 """DAT047."""
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.data.padded_to_fixed_length import PaddedToFixedLength
-from ftlab.rules.engine import Engine
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RULE = PaddedToFixedLength()
 
@@ -23,17 +20,11 @@ def check(*samples, padding=(60, 60, 60), sequence=(100, 100, 100)):
         builder.step(values=values)
     seen = SeenSamples(0, samples)
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
+    return found_by(RULE, builder.run)
 
 
 def test_no_row_comes_near_the_width_of_all_batches():
-    (finding,) = check(sample(30), sample(50, row=1))
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("token", "49 of sample 1")
+    finding = only(check(sample(30), sample(50, row=1)), "info", "token 49 of sample 1")
     assert "60% of all positions are padding" in finding.message
     assert "100 wide, the longest row 50" in finding.message
 

@@ -6,17 +6,12 @@ import pytest
 
 from ftlab.probes.tokens.sample_reading import samples_in
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.pairs_without_difference import PairsWithoutDifference
-from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    text,
-)
-from tests.runs import RunBuilder
+from tests.rules.data.rows import row, text
+from tests.runs import RunBuilder, found_by, only
 
 RULE = PairsWithoutDifference()
 EOS = 2
@@ -36,18 +31,12 @@ def check(pairs, equal, losses, *, alike=0, length=9, last=7, trainer="", sample
         builder.step(loss=loss)
         detail = {"forms": [seen.as_json()]}
         builder.run.append(Event("pairs", step, 0.0, "", detail))
-    return Engine([RULE]).check(builder.run).findings
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
+    return found_by(RULE, builder.run)
 
 
 def test_equal_pairs_give_one_number_as_the_loss():
-    (finding,) = check(4, 4, [LN2, LN2, LN2 + 1e-5])
-    assert finding.severity is Severity.ERROR
+    finding = only(check(4, 4, [LN2, LN2, LN2 + 1e-5]), "error", "sample 0")
     assert [each.name for each in finding.places[:2]] == ["0", "4"]
-    assert finding.place == Place("sample", "0")
 
 
 @pytest.mark.parametrize("losses", [[LN2, LN2], [0.8, 0.6, 0.5], [0.0, 0.0, 0.0]])

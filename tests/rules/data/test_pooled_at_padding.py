@@ -1,15 +1,9 @@
 """DAT048."""
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.data.pooled_at_padding import PooledAtPadding
-from tests.rules.data.rows import (
-    PAD,
-    SPECIAL,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    text,
-)
+from tests.rules.data.rows import PAD, SPECIAL, check, row, text
+from tests.runs import only
 
 RULE = PooledAtPadding()
 POOLING = SPECIAL | {"pooling": {7}}
@@ -20,14 +14,9 @@ def padded(begin, length=6, width=9):
     return row(ids, None, [1] * length + [0] * (width - length))
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_samples_that_are_read_at_their_padding():
     rows = [row(text(9, 30), None), padded(10), padded(20)]
-    (finding,) = check(RULE, rows, special=POOLING, pieces={7: "</s>"})
-    assert finding.severity is Severity.WARNING
+    finding = only(check(RULE, rows, special=POOLING, pieces={7: "</s>"}), "warning")
     assert "2 of 3 samples" in finding.message
     assert "'</s>' alone" in finding.message
     setting = Place("config", "model.config.pad_token_id")

@@ -13,17 +13,9 @@ from ftlab.records.names import NameRecord
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.step import Block
 from ftlab.rules.data.rows_badly_drawn import BATCHES, LEAST, ROWS, RowsBadlyDrawn
-from ftlab.rules.engine import Engine
-from tests.rules.data.loaders import (
-    check as check_loaders,
-)
-from tests.rules.data.odd import (
-    found as found_odd,
-    is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
-    odd,
-)
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
-from tests.runs import RunBuilder
+from tests.rules.data.loaders import check as check_loaders
+from tests.rules.data.odd import found as found_odd, odd
+from tests.runs import RunBuilder, found_by, only, report_by
 
 RULE = RowsBadlyDrawn()
 
@@ -39,7 +31,7 @@ def found(*batches):
         builder.step(ops=[])
         seen = SeenSamples(step, (), {}, {}, (), None, (each,))
         builder.run.append(Event("rows", step, 0.0, "", seen.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def severity(*batches):
@@ -52,8 +44,7 @@ def others(count=BATCHES, **settings):
 
 
 def test_batches_that_hold_one_row_each_are_a_warning():
-    (finding,) = found(*others())
-    assert finding.severity is Severity.WARNING
+    finding = only(found(*others()), "warning")
     assert finding.places == (Place("sample", "1"), Place("sample", "0"))
     assert "row 1 is row 0 again, and 1 of 8 are different" in finding.message
 
@@ -85,16 +76,7 @@ def test_what_may_be_on_purpose_is_a_note(batches):
 
 
 def test_the_micro_batch_is_named():
-    (finding,) = found(batch(micro=2))
-    assert finding.place == Place("sample", "1 of micro-batch 2")
-
-
-def test_needs_samples():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_where_nothing_is_odd_and_open_on_an_empty_run(RULE)
+    only(found(batch(micro=2)), place="sample 1 of micro-batch 2")
 
 
 def test_dataset_and_workers_are_named():
@@ -119,7 +101,7 @@ def check(*epochs, order="random", epoch=None, sampler="Own"):
             ids = np.arange(len(fed), dtype=np.int32)
             builder.run.append(Block("samples", builder.step_number, ids, {"ids": fed}))
             builder.step()
-    return Engine([RULE]).check(builder.run)
+    return report_by(RULE, builder.run)
 
 
 ROWS_ORDER = [float(n) for n in range(10, 10 + LEAST)]
@@ -152,8 +134,7 @@ def test_other_epochs_are_healthy(epochs, order):
 
 def test_an_epoch_that_has_just_begun_is_not_judged():
     assert check(ROWS_ORDER, ROWS_ORDER[:4]).findings == ()
-    (finding,) = check(ROWS_ORDER, ROWS_ORDER, ROWS_ORDER[:4]).findings
-    assert finding.evidence["epochs"] == 1
+    only(check(ROWS_ORDER, ROWS_ORDER, ROWS_ORDER[:4]).findings, epochs=1)
 
 
 def test_streams_have_a_set_epoch_of_their_own():
@@ -171,8 +152,7 @@ def resumed(epoch=0.625, skips=False):
 
 @pytest.mark.parametrize("start", [SEEDED, LoaderStart(5, order="in order")])
 def test_an_epoch_that_begins_anew_in_its_order(start):
-    (finding,) = check_loaders(RULE, start, resumed=resumed())
-    assert finding.severity is Severity.INFO
+    finding = only(check_loaders(RULE, start, resumed=resumed()), "info")
     assert finding.place == Place("config", "args.ignore_data_skip")
     assert "at step 5, after 62% of an epoch" in finding.message
 
@@ -201,15 +181,13 @@ def start(order="in order", step=0):
 
 @pytest.mark.parametrize("order", ["in order", "stream"])
 def test_labels_one_after_the_other(order):
-    (finding,) = check_loaders(RULE, start(order), rows=SORTED)
-    assert finding.severity is Severity.WARNING
+    finding = only(check_loaders(RULE, start(order), rows=SORTED), "warning")
     assert finding.place == Place("data", f"Rows, {order}")
     assert "the first 48 rows come sorted: 2 labels" in finding.message
 
 
 def test_a_second_epoch_is_not_looked_at():
-    (finding,) = check_loaders(RULE, start(), start(step=12), rows=SORTED + MIXED)
-    assert finding.evidence["rows"] == 48
+    only(check_loaders(RULE, start(), start(step=12), rows=SORTED + MIXED), rows=48)
 
 
 @pytest.mark.parametrize(

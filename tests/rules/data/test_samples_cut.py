@@ -5,42 +5,26 @@ from dataclasses import replace
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.data.samples_cut import ALL, SamplesCut
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import (
-    BOS,
-    EOS,
-    TURN,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    run_of,
-    text,
-)
+from tests.rules.data.rows import BOS, EOS, TURN, check, row, run_of, text
+from tests.runs import only
 
 RULE = SamplesCut()
 CUT = [row(text(12, begin)) for begin in (10, 20)]
 SHORTER = [row([*text(n, 10 + n), EOS]) for n in (4, 6, 7)]
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_the_longest_samples_lack_their_end():
-    (finding,) = check(RULE, [*SHORTER, *CUT])
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "11 of sample 3")
-    assert finding.evidence["length"] == 12
+    only(check(RULE, [*SHORTER, *CUT]), "warning", "token 11 of sample 3", length=12)
 
 
 def test_few_among_many_are_usual():
     many = [row([*text(n % 5 + 3, n), EOS]) for n in range(10, 50)]
-    (finding,) = check(RULE, [*many, *CUT])
-    assert finding.severity is Severity.INFO
+    only(check(RULE, [*many, *CUT]), "info")
 
 
 def test_a_newline_may_stand_behind_the_end():
@@ -65,9 +49,7 @@ SILENT = [row(text(12, n), [-100] * 12) for n in (10, 20)]
 
 
 def test_rows_of_which_the_answer_was_cut_off_whole_have_no_label():
-    (finding,) = check(RULE, [*SHORTER, *SILENT])
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("token", "11 of sample 3")
+    finding = only(check(RULE, [*SHORTER, *SILENT]), "warning", "token 11 of sample 3")
     assert finding.evidence["unlabelled"] == 2
     (mixed,) = check(RULE, [*SHORTER, CUT[0], SILENT[1]])
     assert "2 of 5 samples" in mixed.message
@@ -100,8 +82,7 @@ def cut_everywhere(rows, *, role="assistant", facts=ENDS, **args):
 
 
 def test_answers_that_are_all_cut_at_the_limit_lack_what_their_template_writes():
-    (finding,) = cut_everywhere(ALIKE, max_length=12)
-    assert finding.severity is Severity.WARNING
+    finding = only(cut_everywhere(ALIKE, max_length=12), "warning")
     assert "their template writes one" in finding.message
     assert finding.place == Place("token", "11 of sample 0")
 
@@ -129,8 +110,7 @@ def test_few_rows_of_the_limit_or_one_with_an_end_say_nothing():
 def test_documents_of_a_packed_row_are_samples():
     ids = [*text(4), EOS, *text(12, 20), *text(12, 30), 5, EOS, 6, 7, EOS]
     positions = [*range(5), *range(12), *range(12), 0, 1, 0, 1, 2]
-    (finding,) = check(RULE, [row(ids, positions=positions)])
-    assert finding.place == Place("token", "16 of sample 0")
+    only(check(RULE, [row(ids, positions=positions)]), place="token 16 of sample 0")
 
 
 SHORTER_OFF = [row([BOS, *text(n, 10 + n)]) for n in (4, 6, 7)]
@@ -144,8 +124,7 @@ def wrapped(opening, *begins):
 
 
 def test_the_longest_samples_lack_the_beginning_of_the_others():
-    (finding,) = check(RULE, [*SHORTER_OFF, *CUT])
-    assert finding.place == Place("token", "0 of sample 3")
+    finding = only(check(RULE, [*SHORTER_OFF, *CUT]), place="token 0 of sample 3")
     assert finding.evidence["reason"] == "truncated"
 
 
@@ -160,15 +139,11 @@ def test_samples_that_begin_with_common_text_have_no_beginning_to_miss():
 
 def test_rows_of_one_length_begin_within_a_conversation():
     rows = wrapped(TURN, [5], [6], [TURN], [7])
-    (finding,) = check(RULE, rows)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "wrapped"
-    assert finding.place == Place("token", "0 of sample 0")
+    only(check(RULE, rows), "warning", "token 0 of sample 0", reason="wrapped")
 
 
 def test_plain_documents_are_usually_wrapped():
-    (finding,) = check(RULE, wrapped(BOS, [5], [6], [BOS], [7]))
-    assert finding.severity is Severity.INFO
+    only(check(RULE, wrapped(BOS, [5], [6], [BOS], [7])), "info")
 
 
 def test_rows_that_begin_where_documents_do_are_right():

@@ -12,6 +12,7 @@ from tests.rules.data.talks import (
     part,
     sample,
 )
+from tests.runs import only
 
 RULE = TemplateAddsText()
 OWN = replace(FACTS, system_text="Be kind.")
@@ -31,9 +32,7 @@ def test_it_is_about_runs_with_turns():
 
 
 def test_samples_begin_with_the_words_of_the_template():
-    (finding,) = check(RULE, TALK, facts=OWN)
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("token", "0 of sample 0")
+    finding = only(check(RULE, TALK, facts=OWN), "info", "token 0 of sample 0")
     assert "'Be kind.'" in finding.message
 
 
@@ -51,8 +50,7 @@ def test_a_text_beside_one_system_message_is_none_alone():
     both = sample(ADDED, part(6, 8, "system"), part(8, 10))
     for kept in (True, False):  # it may stand within the template's own words
         assert check(RULE, both, facts=replace(OWN, system_kept=kept)) == ()
-    (finding,) = check(RULE, both, TALK, facts=replace(OWN, system_kept=True))
-    assert finding.evidence["samples"] == 1
+    only(check(RULE, both, TALK, facts=replace(OWN, system_kept=True)), samples=1)
 
 
 def test_bos_alone_is_no_text():
@@ -79,8 +77,7 @@ def test_a_template_that_writes_one_of_them_is_right():
 
 def test_a_system_message_within_a_conversation_is_no_second_one():
     late = [sample(TOLD[0], part(6, 9), part(9, 12, "system"), row=n) for n in range(2)]
-    (finding,) = check(RULE, *late, facts=TWO)
-    assert finding.evidence["reason"] == "alone"
+    only(check(RULE, *late, facts=TWO), reason="alone")
 
 
 TALK_SWALLOWED = sample(part(1, 2), part(2, 3, part="end"), part(3, 5, "assistant"))
@@ -88,8 +85,7 @@ TALK_SWALLOWED = sample(part(1, 2), part(2, 3, part="end"), part(3, 5, "assistan
 
 def test_each_token_is_named_once():
     facts = replace(FACTS, swallowed={"<u>": "\n", "</t>": " "})
-    (finding,) = check(RULE, TALK_SWALLOWED, facts=facts)
-    assert finding.severity is Severity.INFO
+    finding = only(check(RULE, TALK_SWALLOWED, facts=facts), "info")
     assert "'\\n'" in finding.message
     assert "'<u>', '</t>'" in finding.message
     setting = Place("config", "tokenizer.added_tokens_decoder")
@@ -105,8 +101,7 @@ TALK_TRAINING = sample(part(1, 3), part(4, 6, "assistant"))
 
 def test_the_prompt_holds_what_no_row_does():
     facts = replace(FACTS, prompt_difference=Difference(9, "<think>" * 9, "Yes"))
-    (finding,) = check(RULE, TALK_TRAINING, facts=facts)
-    assert finding.severity is Severity.INFO
+    finding = only(check(RULE, TALK_TRAINING, facts=facts), "info")
     assert finding.place == Place("token", "4 of sample 0")
     assert finding.evidence["prompt"] == ("<think>" * 9)[:SHOWN]
 

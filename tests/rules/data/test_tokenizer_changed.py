@@ -12,11 +12,10 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.records.folder_news import FolderNews
 from ftlab.rules.data.tokenizer_changed import TokenizerChanged
-from ftlab.rules.engine import Engine
 from tests.rules.data.folders import (
     is_left_out_without_a_folder_and_open_on_an_empty_run,
 )
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 RULE = TokenizerChanged()
 
@@ -33,7 +32,7 @@ def found(*changes, **detail):
             told |= {"changed": list(before.differing(now))} | detail
         builder.run.append(Event("tokenizer", step, 0.0, "", told))
         before = now
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def turned(made):
@@ -66,11 +65,8 @@ def test_it_is_about_runs_with_a_tokenizer():
     [(turned, "vocabulary"), (lowered, "normaliser"), (ended_otherwise, "eos_token")],
 )
 def test_what_gives_other_ids_is_found_with_its_step(change, parts):
-    (finding,) = found(change)
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("object", "tokenizer")
+    finding = only(found(change), "error", "object tokenizer", parts=parts)
     assert finding.first_step == 1
-    assert finding.evidence["parts"] == parts
 
 
 def test_the_first_harmful_change_is_told():
@@ -79,9 +75,8 @@ def test_the_first_harmful_change_is_told():
 
 
 def test_a_reload_of_what_is_on_disk_is_named_as_such():
-    (finding,) = found(turned, reloaded=True, apart=[])
+    finding = only(found(turned, reloaded=True, apart=[]), reason="reloaded")
     assert finding.message.endswith("it is what its folder holds now")
-    assert finding.evidence["reason"] == "reloaded"
 
 
 def test_one_tokenizer_for_all_steps_is_healthy():
@@ -116,8 +111,7 @@ def as_a_mark(made):
 
 
 def test_a_piece_that_became_an_added_token_gives_words_other_ids():
-    (finding,) = found(as_a_mark, other_ids=True)
-    assert finding.evidence["parts"] == "added tokens"
+    only(found(as_a_mark, other_ids=True), parts="added tokens")
     assert found(as_a_mark, other_ids=False) == ()
 
 
@@ -141,7 +135,7 @@ def found_changed(*news):
     builder = RunBuilder().facts(model={"class": "Llama"})
     for step, each in enumerate([FolderNews("read", "base"), *news]):
         builder.run.append(Event("tokenizer-files", step, 0.0, "", each.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def change(parts, files=("tokenizer.json",)):
@@ -153,8 +147,7 @@ def test_it_is_about_runs_with_a_folder():
 
 
 def test_files_that_give_another_tokenizer_than_the_runs_are_found():
-    (finding,) = found_changed(change(["merges", "switches"]))
-    assert finding.severity is Severity.WARNING
+    finding = only(found_changed(change(["merges", "switches"])), "warning")
     assert finding.place == Place("file", "tokenizer.json")
     assert finding.first_step == 1
     assert finding.message.endswith("what is loaded now differs in merges")
@@ -181,7 +174,7 @@ def found_tokenizer(*told):
     for matter, folder, *parts in told:
         news = FolderNews(matter, folder, parts=tuple(parts))
         builder.run.append(Event("tokenizer-files", 3, 0.0, "", news.as_json()))
-    return Engine([RULE]).check(builder.run).findings
+    return found_by(RULE, builder.run)
 
 
 def test_it_is_about_runs_that_save_a_tokenizer():
@@ -201,8 +194,7 @@ def test_another_tokenizer_beside_the_model_is_found():
 
 @pytest.mark.parametrize("part", ["post-processor", "special tokens", "added tokens"])
 def test_what_saving_has_lost_is_found(part):
-    (finding,) = found_tokenizer(("read back", "checkpoint-2", part))
-    assert finding.evidence["reason"] == "read back"
+    only(found_tokenizer(("read back", "checkpoint-2", part)), reason="read back")
     assert found_tokenizer(("saved", "checkpoint-2", part)) == ()
 
 

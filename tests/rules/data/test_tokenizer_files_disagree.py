@@ -12,6 +12,7 @@ from tests.rules.data.folders import (
     is_left_out_without_a_folder_and_open_on_an_empty_run,
     made,
 )
+from tests.runs import only
 from tests.versions import older_than
 
 applies_flags = pytest.mark.skipif(
@@ -33,8 +34,7 @@ def special_found(**named):
     ("name", "old"), [("eos_token", "</s>"), ("bos_token", "<turn>")]
 )
 def test_two_names_for_one_token_are_found_in_both_files(name, old):
-    (finding,) = special_found(**{name: old})
-    assert finding.severity is Severity.WARNING
+    finding = only(special_found(**{name: old}), "warning")
     assert finding.message.startswith(f"{name} in base: tokenizer_config.json says")
     assert finding.places[:2] == (Place("file", CONFIG), Place("file", MAP))
 
@@ -236,9 +236,8 @@ def vocabulary_codes(added=(), pad="<pad>", rows=ROWS):
 
 
 def test_a_padding_token_without_a_row_is_found():
-    (finding,) = vocabulary_codes(pad="<padding>")
+    finding = only(vocabulary_codes(pad="<padding>"), place="file config.json")
     assert (finding.code, finding.severity) == ("DAT073", Severity.ERROR)
-    assert finding.place == Place("file", "config.json")
 
 
 @pytest.mark.parametrize(("rows", "count"), [(128 - 64, 1), (128 - 63, 0)])

@@ -1,15 +1,8 @@
 """DAT009."""
 
-from ftlab.records.finding import Place
 from ftlab.rules.data.unknown_tokens import UnknownTokens
-from tests.rules.data.rows import (
-    EOS,
-    SPECIAL,
-    check,
-    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
-    row,
-    text,
-)
+from tests.rules.data.rows import EOS, SPECIAL, check, row, text
+from tests.runs import only
 
 RULE = UnknownTokens()
 UNK = 9
@@ -23,15 +16,9 @@ def flooded(length, unknown, begin=10):
     return ids
 
 
-def test_a_healthy_run_is_left_in_peace():
-    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
-
-
 def test_texts_of_unknown_tokens_are_named():
     rows = [row(flooded(20, 8, begin)) for begin in (10, 11)]
-    (finding,) = check(RULE, rows, special=KNOWN)
-    assert finding.place == Place("token", "1 of sample 0")
-    assert finding.evidence["share"] == 0.4
+    only(check(RULE, rows, special=KNOWN), place="token 1 of sample 0", share=0.4)
 
 
 def test_long_texts_are_judged_by_both_ends():
@@ -54,16 +41,14 @@ def test_a_short_row_says_nothing():
 
 def test_many_short_rows_are_judged_together():
     rows = [row(flooded(8, 2, begin)) for begin in range(10, 14)]
-    (finding,) = check(RULE, rows, special=KNOWN)
-    assert finding.evidence["samples"] == 4
+    only(check(RULE, rows, special=KNOWN), samples=4)
     assert check(RULE, [*rows, row(text(30))], special=KNOWN) == ()
 
 
 def test_few_texts_of_many_are_enough_where_they_are_long():
     rows = [row(flooded(20, 8, begin)) for begin in (10, 11)]
     known = [row(text(30, begin)) for begin in range(20, 40)]
-    (finding,) = check(RULE, rows + known, special=KNOWN)
-    assert finding.evidence["samples"] == 2
+    only(check(RULE, rows + known, special=KNOWN), samples=2)
 
 
 def test_noise_in_the_inputs_alone_is_wanted():
@@ -89,9 +74,7 @@ def test_texts_with_masked_words_are_read_where_nothing_is_masked():
         for ids in texts
         for labels in [hidden(ids, {0, 4})]
     ]
-    (finding,) = check(RULE, rows, special=KNOWN)
-    assert finding.evidence["share"] == 8 / 18
-    assert finding.place == Place("token", "1 of sample 0")
+    only(check(RULE, rows, special=KNOWN), place="token 1 of sample 0", share=8 / 18)
 
 
 def test_texts_of_a_classifier_have_no_labels():

@@ -1,12 +1,8 @@
 """ENV007."""
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
-from ftlab.rules.environment.accumulation_never_happens import (
-    AccumulationNeverHappens,
-)
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder, healthy_lora
+from ftlab.records.finding import Place
+from ftlab.rules.environment.accumulation_never_happens import AccumulationNeverHappens
+from tests.runs import RunBuilder, found_by, only
 
 DIVIDED = {"accelerate": 4, "divided": [4.0]}
 
@@ -16,23 +12,15 @@ def check(*updates, training=None):
     for backwards, step in updates:
         ops = [("backward", "loss", each) for each in backwards]
         builder.step(ops=[*ops, ("step", "AdamW", step)])
-    return Engine([AccumulationNeverHappens()]).check(builder.run).findings
+    return found_by(AccumulationNeverHappens(), builder.run)
 
 
 ALONE = ((DIVIDED,), {})
 
 
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = AccumulationNeverHappens()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert len(Engine([rule]).check(Run()).not_checked) == 1
-
-
 def test_each_update_is_made_of_one_divided_backward():
-    (finding,) = check(ALONE, ALONE, ALONE)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(ALONE, ALONE, ALONE), "warning", gathered=4)
     assert finding.place == Place("config", "gradient_accumulation_steps")
-    assert finding.evidence["gathered"] == 4
 
 
 def test_two_updates_or_one_that_is_gathered_decide_nothing():

@@ -2,13 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
-from ftlab.rules.environment.completion_only_not_applied import (
-    CompletionOnlyNotApplied,
-)
-from tests.rules.environment.trainers import is_open
-from tests.runs import RunBuilder, healthy_lora
+from ftlab.records.finding import Place
+from ftlab.rules.environment.completion_only_not_applied import CompletionOnlyNotApplied
+from tests.runs import RunBuilder, found_by, only
 
 ASKED = {"completion_only_loss": True}
 TRL, OTHER = "trl.trainer.sft_trainer", "transformers.data.data_collator"
@@ -20,26 +16,18 @@ def check(*ignored, asked=ASKED, collator=OTHER):
     for each in ignored:
         values = {"ignored": each, "padding": 3, "labels": 37 - each, "batch_size": 4}
         builder.step(values=values)
-    return Engine([CompletionOnlyNotApplied()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = CompletionOnlyNotApplied()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert is_open(rule)
+    return found_by(CompletionOnlyNotApplied(), builder.run)
 
 
 @pytest.mark.parametrize("name", ["completion_only_loss", "assistant_only_loss"])
 def test_no_token_of_the_text_is_left_out(name):
-    (finding,) = check(3, 3, asked={name: True}, collator=TRL)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(3, 3, asked={name: True}, collator=TRL), "warning")
     assert finding.place == Place("config", name)
     assert finding.evidence["reason"] == "no-mask"
 
 
 def test_another_collator_may_leave_out_the_ends():
-    (finding,) = check(7, 7)
-    assert finding.evidence["reason"] == "foreign-collator"
+    only(check(7, 7), reason="foreign-collator")
     assert check(8, 8) == ()
 
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.environment.evaluation_never_comes import EvaluationNeverComes
 from ftlab.rules.reading.asked import evaluations
-from tests.rules.environment.trainers import found, is_open, run_of
-from tests.runs import healthy_lora
+from tests.rules.environment.trainers import found, run_of
+from tests.runs import only
 
 STEPS = {"eval_strategy": "steps", "logging_steps": 500}
 
@@ -16,35 +15,24 @@ def check(asked, args=STEPS, **parts):
     return found(EvaluationNeverComes(), asked=asked, args=args, **parts)
 
 
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([EvaluationNeverComes()]).check(healthy_lora().run).findings == ()
-    assert is_open(EvaluationNeverComes())
-
-
 def test_the_interval_is_longer_than_the_run():
-    (finding,) = check({"eval_steps": 100})
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "eval_steps")
+    only(check({"eval_steps": 100}), "warning", "config eval_steps")
     assert check({"eval_steps": 100}, made={"evaluates_at_end": True}) == ()
 
 
 def test_a_short_try_is_only_noted_unless_a_choice_waits_for_it():
     asked = {"eval_steps": 100, "max_steps": 40}
-    (finding,) = check(asked)
-    assert finding.severity is Severity.INFO
-    (finding,) = check(asked, STEPS | {"load_best_model_at_end": True})
-    assert finding.severity is Severity.WARNING
+    only(check(asked), "info")
+    finding = only(check(asked, STEPS | {"load_best_model_at_end": True}), "warning")
     assert Place("config", "load_best_model_at_end") in finding.places
 
 
 def test_the_delay_is_longer_than_the_run():
-    (finding,) = check({"eval_steps": 2, "eval_delay": 100})
-    assert finding.place == Place("config", "eval_delay")
+    only(check({"eval_steps": 2, "eval_delay": 100}), place="config eval_delay")
 
 
 def test_early_stopping_waits_for_more_than_come():
-    (finding,) = check({"eval_steps": 10}, made={"patience": [4]})
-    assert finding.severity is Severity.INFO
+    finding = only(check({"eval_steps": 10}, made={"patience": [4]}), "info")
     assert finding.place == Place("config", "early_stopping_patience")
     assert check({"eval_steps": 10}, made={"patience": [3]}) == ()
 

@@ -2,13 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.environment.trained_in_evaluation_precision import (
     TrainedInEvaluationPrecision,
 )
-from tests.rules.environment.trainers import found, is_open
-from tests.runs import healthy_lora
+from tests.rules.environment.trainers import found
+from tests.runs import only
 
 HALF = {"dtypes": ["bfloat16"], "config_dtype": "float32"}
 LOADED = {"dtypes": ["bfloat16"], "config_dtype": "bfloat16"}
@@ -20,20 +18,12 @@ def check(made, before, asked=ASKED):
     return found(TrainedInEvaluationPrecision(), **parts)
 
 
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rule = TrainedInEvaluationPrecision()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
-    assert is_open(rule)
-
-
 @pytest.mark.parametrize(
     ("made", "before"),
     [(HALF, {}), (LOADED, {"dtypes": ["float32"]})],
 )
 def test_an_evaluation_has_cast_what_is_trained(made, before):
-    (finding,) = check(made, before)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "bf16_full_eval")
+    only(check(made, before), "warning", "config bf16_full_eval")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Runs of a Trainer as rules see them: facts alone."""
 
-from ftlab.rules.engine import Engine
-from ftlab.runlog.run import Run
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 MADE = {
     "own_evaluation": False,
@@ -44,9 +42,4 @@ def run_of(step=0, optimizers=(), schedulers=(LINEAR,), **training):
 
 
 def found(rule, **parts):
-    return Engine([rule]).check(run_of(**parts)).findings
-
-
-def is_open(rule):
-    """Tell whether a rule is not checked on an empty run."""
-    return len(Engine([rule]).check(Run()).not_checked) == 1
+    return found_by(rule, run_of(**parts))

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.exploding_gradient import (
     HISTORY,
     ExplodingGradient,
     median_before,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only, report_by
 
-
-def check(builder):
-    return Engine([ExplodingGradient()]).check(builder.run).findings
+check = checker(ExplodingGradient())
 
 
 def norms(*pairs, **fields):
@@ -30,14 +27,8 @@ CALM = [(1.0, 2.0)] * 10
 STORM = [(100.0, 8.0), (50.0, 9.0), (200.0, 20.0)]
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_names_the_step_where_the_norm_left_its_history():
-    (finding,) = check(norms(*CALM, *STORM))
-    assert (finding.first_step, finding.last_step) == (10, 12)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(norms(*CALM, *STORM)), "error", steps=(10, 12))
     assert "gradient norm rose from 1 to 100, up to 200" in finding.message
     assert "loss 2 -> 20" in finding.message
     assert "0.001" in finding.cause
@@ -108,8 +99,7 @@ def test_nan_norms_are_another_rules_matter():
 
 def test_skipped_steps_are_left_out():
     builder = norms(*CALM)
-    for _ in range(5):
-        builder.step(grad_norm=math.inf, loss=50.0, skipped=True)
+    builder.steps(5, grad_norm=math.inf, loss=50.0, skipped=True)
     assert check(builder) == ()
 
 
@@ -129,8 +119,7 @@ def test_clipping_makes_it_a_warning():
     builder = norms(*CALM, clip_coefficient=1.0)
     for norm, loss in STORM:
         builder.step(grad_norm=norm, loss=loss, clip_coefficient=0.01)
-    (finding,) = check(builder)
-    assert finding.severity is Severity.WARNING
+    only(check(builder), "warning")
 
 
 def test_names_the_largest_gradients_of_the_first_step():
@@ -159,5 +148,5 @@ def test_is_left_out_where_no_gradient_arrived(has, left_out):
     builder = RunBuilder()
     builder.tensor("w")
     builder.step({"has_grad": has}, loss=1.0, grad_norm=None)
-    report = Engine([ExplodingGradient()]).check(builder.run)
+    report = report_by(ExplodingGradient(), builder.run)
     assert (report.not_checked == ()) is left_out

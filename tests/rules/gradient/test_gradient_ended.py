@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradient_ended import GradientEnded
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 EMBED, BLOCK, NEXT, HEAD = range(4)
 
@@ -23,7 +21,7 @@ def check(*columns, by=None, group=0):
         if by == "zeros":
             values = {"has_grad": 1, "grad_l2": [float(each) for each in has]}
         builder.step(values)
-    return Engine([GradientEnded()]).check(builder.run).findings
+    return found_by(GradientEnded(), builder.run)
 
 
 def ended(before=10, after=20):
@@ -36,26 +34,22 @@ def always(steps=30):
 
 def test_is_quiet_on_a_healthy_run():
     assert check(*[always()] * 4) == ()
-    assert Engine([GradientEnded()]).check(healthy_lora().run).findings == ()
 
 
 @pytest.mark.parametrize("by", [None, "zeros"])
 def test_names_the_tensor_and_the_step(by):
-    (finding,) = check(ended(), always(), always(), always(), by=by)
-    assert finding.severity is Severity.WARNING
+    finding = only(check(ended(), always(), always(), always(), by=by), "warning")
     assert str(finding.place) == "param model.embed.weight"
     assert (finding.first_step, finding.last_step) == (10, 29)
     assert "from step 10 on" in finding.message
 
 
 def test_blocks_behind_something_that_trains_are_warned_of():
-    (finding,) = check(always(), ended(), always(), always())
-    assert finding.severity is Severity.WARNING
+    only(check(always(), ended(), always(), always()), "warning")
 
 
 def test_an_output_that_is_left_out_is_a_note():
-    (finding,) = check(always(), always(), always(), ended())
-    assert finding.severity is Severity.INFO
+    only(check(always(), always(), always(), ended()), "info")
 
 
 @pytest.mark.parametrize(("before", "after"), [(7, 30), (20, 15)])

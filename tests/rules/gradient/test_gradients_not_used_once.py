@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.gradients_not_used_once import GradientsNotUsedOnce
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, reporter
 
 CARRIED, THROWN, AGAIN = (
     "gradients_carried",
@@ -15,10 +13,7 @@ CARRIED, THROWN, AGAIN = (
 BACK = ("backward", "loss", {})
 EARLY = ("step", "optimizer 0", {"accumulating": 4})
 STEP = ("step", "optimizer 0", {})
-
-
-def check(builder):
-    return Engine([GradientsNotUsedOnce()]).check(builder.run)
+check = reporter(GradientsNotUsedOnce())
 
 
 def looked(column, *values, optimizers=1):
@@ -39,11 +34,6 @@ def stepped(*updates, backwards=1):
     return check(builder).findings
 
 
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert check(healthy_lora()).findings == ()
-    assert check(RunBuilder()).not_checked
-
-
 @pytest.mark.parametrize(
     ("column", "values", "place", "evidence"),
     [
@@ -55,8 +45,7 @@ def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
 def test_finds_gradients_that_enter_no_update_or_several(
     column, values, place, evidence
 ):
-    (finding,) = looked(column, *values)
-    assert finding.severity is Severity.ERROR
+    finding = only(looked(column, *values), "error")
     assert str(finding.place) == f"call optimizer.{place}"
     assert evidence.items() <= finding.evidence.items()
     assert finding.last_step == len(values) - 1
@@ -99,8 +88,7 @@ def test_steps_that_were_not_looked_at_are_passed_over():
 
 
 def test_finds_updates_that_accelerate_would_have_left_out():
-    (finding,) = stepped(EARLY, EARLY, EARLY, STEP)
-    assert str(finding.place) == "call accelerator.prepare"
+    finding = only(stepped(EARLY, EARLY, EARLY, STEP), place="call accelerator.prepare")
     assert finding.evidence["gathered"] == 4
 
 

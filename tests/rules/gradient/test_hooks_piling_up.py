@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.hooks_piling_up import HooksPilingUp
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only, report_by
 
 LOOKS = (0, 1, 2, 3, 4, 8, 16, 32)
 
@@ -33,12 +31,11 @@ def check(alike, hooks=None, place="module", looks=LOOKS, rows=1):
             {"values": {"piled_hooks": float(of_it or 0)}} if step in counts else {}
         )
         builder.step(**looked)
-    return Engine([HooksPilingUp()]).check(builder.run)
+    return report_by(HooksPilingUp(), builder.run)
 
 
 def test_a_hook_that_comes_with_each_step_is_found():
-    (found,) = check((2, 3, 4, 5)).findings
-    assert found.severity is Severity.WARNING
+    found = only(check((2, 3, 4, 5)).findings, "warning")
     assert list(map(str, found.places)) == ["module layers.0", "file train.py:7"]
     assert found.evidence == {"hooks": 5, "objects": 1, "threshold": 3}
     assert (
@@ -48,8 +45,7 @@ def test_a_hook_that_comes_with_each_step_is_found():
 
 
 def test_a_hook_that_comes_with_each_epoch_is_found():
-    (found,) = check((None, None, None, None, None, 2, 3)).findings
-    assert (found.first_step, found.last_step) == (8, 16)
+    only(check((None, None, None, None, None, 2, 3)).findings, steps=(8, 16))
 
 
 def test_all_objects_of_a_function_are_one_finding():
@@ -76,8 +72,7 @@ def test_hooks_that_do_not_grow_on_and_on_are_left_alone(alike):
 def test_hooks_that_hold_different_things_count_where_they_come_with_each_step():
     ones = [1] * 7
     assert check(ones[:6], (2, 3, 4, 5, 6, 10)).findings == ()
-    (found,) = check(ones, (2, 3, 4, 5, 6, 10, 17)).findings
-    assert found.evidence["threshold"] == 16
+    only(check(ones, (2, 3, 4, 5, 6, 10, 17)).findings, threshold=16)
 
 
 def test_one_hook_for_each_adapter_or_layer_is_left_alone():
@@ -86,5 +81,5 @@ def test_one_hook_for_each_adapter_or_layer_is_left_alone():
 
 
 def test_it_is_not_checked_without_counts():
-    report = Engine([HooksPilingUp()]).check(RunBuilder().step().run)
+    report = report_by(HooksPilingUp(), RunBuilder().step().run)
     assert [each.code for each in report.not_checked] == ["GRD010"]

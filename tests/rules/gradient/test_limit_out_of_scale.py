@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.limit_out_of_scale import LimitOutOfScale
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 
@@ -17,9 +16,8 @@ def clip(limit=1.0, kind="norm", **detail):
 def report(*clips, steps=4, norm=5.0, kind="SGD"):
     builder = RunBuilder()
     builder.facts(optimizers=({"class": kind},))
-    for _ in range(steps):
-        builder.step(ops=(BACK, *clips, STEP), grad_norm=norm)
-    return Engine([LimitOutOfScale()]).check(builder.run)
+    builder.steps(steps, ops=(BACK, *clips, STEP), grad_norm=norm)
+    return report_by(LimitOutOfScale(), builder.run)
 
 
 @pytest.mark.parametrize(
@@ -32,15 +30,12 @@ def report(*clips, steps=4, norm=5.0, kind="SGD"):
     ],
 )
 def test_finds_limits_that_are_none(limit, kind, reason):
-    (finding,) = report(clip(limit, kind)).findings
-    assert finding.severity is Severity.ERROR
-    assert finding.evidence["reason"] == reason
+    finding = only(report(clip(limit, kind)).findings, "error", reason=reason)
     assert str(finding.place) == f"call clip_grad_{kind}_"
 
 
 def test_finds_that_signs_are_all_that_is_left():
-    (finding,) = report(clip(1e-9, "value", beyond=0.95)).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(clip(1e-9, "value", beyond=0.95)).findings, "warning")
     assert (finding.evidence["reason"], finding.evidence["value"]) == ("signs", 0.95)
 
 
@@ -81,8 +76,7 @@ def swapped(coefficient=0.05, limit=2.0, norm_type=1.0, **detail):
     [(flat(), "flattened", 0.05), (swapped(), "swapped", 0.05)],
 )
 def test_finds_limits_that_were_meant_for_another_norm(call, reason, value):
-    (finding,) = report(call, steps=8).findings
-    assert finding.severity is Severity.WARNING
+    finding = only(report(call, steps=8).findings, "warning")
     assert (finding.evidence["reason"], finding.evidence["value"]) == (reason, value)
     assert report(call, steps=7).findings == ()
 
@@ -111,7 +105,7 @@ def test_one_update_that_is_left_alone_shows_that_the_limit_is_in_scale():
     builder = RunBuilder()
     for number in range(12):
         builder.step(ops=(BACK, swapped(1.0 if number == 5 else 0.05), STEP))
-    assert Engine([LimitOutOfScale()]).check(builder.run).findings == ()
+    assert found_by(LimitOutOfScale(), builder.run) == ()
 
 
 def under(*optimizers, limit=1e-10, steps=3, **detail):
@@ -121,7 +115,7 @@ def under(*optimizers, limit=1e-10, steps=3, **detail):
     for _ in range(steps):
         call = clip(limit, coefficient=1e-9, **detail)
         builder.step(ops=(BACK, call, STEP), grad_norm=1.0)
-    return Engine([LimitOutOfScale()]).check(builder.run).findings
+    return found_by(LimitOutOfScale(), builder.run)
 
 
 ADAM = ("AdamW", 1e-8)
@@ -129,8 +123,7 @@ ADAM = ("AdamW", 1e-8)
 
 @pytest.mark.parametrize("limit", [1e-10, 1e-9])
 def test_finds_limits_below_the_epsilon_of_adam(limit):
-    (finding,) = under(ADAM, ("PagedAdamW8bit", 1e-8), limit=limit)
-    assert finding.severity is Severity.ERROR
+    finding = only(under(ADAM, ("PagedAdamW8bit", 1e-8), limit=limit), "error")
     assert finding.evidence["reason"] == "below-epsilon"
 
 
@@ -161,7 +154,7 @@ def test_looks_count_and_not_the_steps_between_them():
     for number in range(5):
         look = {"beyond": 1.0} if number % 2 == 0 else {}
         builder.step(ops=(BACK, clip(1e-9, "value", **look), STEP), grad_norm=1.0)
-    found = Engine([LimitOutOfScale()]).check(builder.run).findings
+    found = found_by(LimitOutOfScale(), builder.run)
     assert [each.evidence["updates"] for each in found] == [3]
 
 
@@ -169,10 +162,3 @@ def test_two_updates_are_not_enough():
     assert report(clip(0.0), steps=2).findings == ()
     assert report(clip(1e-9, "value", beyond=1.0), steps=2).findings == ()
     assert report(clip(coefficient=0.005), steps=19).findings == ()
-
-
-def test_runs_without_clipping_are_left_out_and_empty_ones_not_checked():
-    found = Engine([LimitOutOfScale()]).check(healthy_lora().run)
-    assert not found.findings
-    assert not found.not_checked
-    assert Engine([LimitOutOfScale()]).check(RunBuilder().run).not_checked

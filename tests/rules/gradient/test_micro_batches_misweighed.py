@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.micro_batches_misweighed import MicroBatchesMisweighed
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, report_by
 
 STEP = ("step", "optimizer 0", {})
 EARLY = ("step", "optimizer 0", {"accumulating": 4})
@@ -31,7 +30,7 @@ def report(*updates, kind="SGD", training=None, columns=None, step=STEP):
     builder.facts(optimizers=({"class": kind},), training=training or {})
     for update in updates:
         builder.step(columns, ops=(*update, step))
-    return Engine([MicroBatchesMisweighed()]).check(builder.run)
+    return report_by(MicroBatchesMisweighed(), builder.run)
 
 
 def only(*updates, **settings):
@@ -149,12 +148,6 @@ def test_gradients_that_are_mended_by_hand_are_left_to_their_maker():
 def test_two_updates_are_not_enough_nor_a_few_of_many():
     assert report(*[backs(4)] * 2).findings == ()
     assert report(*[backs(4)] * 3, *[backs(4, 4)] * 4).findings == ()
-
-
-def test_an_empty_run_is_not_checked_and_a_healthy_one_quiet():
-    assert Engine([MicroBatchesMisweighed()]).check(RunBuilder().run).not_checked
-    found = Engine([MicroBatchesMisweighed()]).check(healthy_lora().run)
-    assert not found.findings
 
 
 def cut(*sizes, by=4):

@@ -6,7 +6,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.never_updated import NeverUpdated
-from tests.runs import RunBuilder, loop_ops
+from tests.runs import RunBuilder, loop_ops, only
 
 KNOWN = {
     "backwards": 20,
@@ -95,16 +95,13 @@ def test_what_was_noted_last_counts():
     for backwards in (8, 20):
         detail = KNOWN | {"backwards": backwards}
         builder.run.append(LedgerEntry(-1, 0, "no_update", "model", detail))
-    (finding,) = Engine([NeverUpdated()]).check(builder.run).findings
-    assert finding.evidence["backwards"] == 20
+    only(Engine([NeverUpdated()]).check(builder.run).findings, backwards=20)
 
 
 def test_an_empty_run_is_not_checked_and_one_with_steps_left_out():
     (missing,) = report().not_checked
     assert missing.code == "GRD019"
-    builder = RunBuilder()
-    for _ in range(4):
-        builder.step(ops=loop_ops())
+    builder = RunBuilder().steps(4, ops=loop_ops())
     assert Engine([NeverUpdated()]).check(builder.run).not_checked == ()
 
 

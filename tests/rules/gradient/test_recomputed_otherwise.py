@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.recomputed_otherwise import RecomputedOtherwise
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, places
 
 
 def run(*differences, names=("layers.0", "layers.0.mlp")):
@@ -20,7 +19,7 @@ def run(*differences, names=("layers.0", "layers.0.mlp")):
             values = {"difference": np.full(len(names), difference, np.float32)}
             builder.run.append(Block("recomputed", step, ids, values))
         builder.step(values={"recomputed": 4.0})
-    return Engine([RecomputedOtherwise()]).check(builder.run).findings
+    return found_by(RecomputedOtherwise(), builder.run)
 
 
 def test_is_quiet_where_both_passes_agree():
@@ -33,12 +32,8 @@ def test_takes_a_difference_of_a_thousandth(difference, found):
 
 
 def test_names_the_innermost_module_and_the_steps():
-    (found,) = run(None, 0.1, None, 0.2)
-    assert [str(p) for p in found.places] == [
-        "module layers.0.mlp",
-        "config preserve_rng_state",
-    ]
-    assert (found.first_step, found.last_step) == (1, 3)
+    found = only(run(None, 0.1, None, 0.2), steps=(1, 3))
+    assert places(found) == ["module layers.0.mlp", "config preserve_rng_state"]
     assert found.evidence["largest_difference"] == pytest.approx(0.2)
 
 
@@ -51,13 +46,9 @@ def test_another_dtype_is_told_as_the_cause_of_a_difference():
     values = {name: np.array([n], np.float32) for name, n in columns.items()}
     builder.run.append(Block("recomputed", 0, np.array([0], np.int32), values))
     builder.step(values={"recomputed": 4.0})
-    (found,) = Engine([RecomputedOtherwise()]).check(builder.run).findings
-    assert found.evidence["reason"] == "other-dtype"
+    found = only(found_by(RecomputedOtherwise(), builder.run), reason="other-dtype")
     assert "gave float32" in found.message
-    assert [str(p) for p in found.places] == [
-        "call torch.autocast",
-        "module layers.0.mlp",
-    ]
+    assert places(found) == ["call torch.autocast", "module layers.0.mlp"]
 
 
 @pytest.mark.parametrize(("first", "again", "found"), [(1, 1, 1), (0, 1, 0), (2, 0, 0)])
@@ -67,5 +58,5 @@ def test_statistics_that_are_gathered_in_both_passes_are_found(first, again, fou
     values = {"gathered": first, "gathered_again": again}
     arrays = {name: np.array([n], np.float32) for name, n in values.items()}
     builder.run.append(Block("statistics", 0, np.array([3], np.int32), arrays))
-    findings = Engine([RecomputedOtherwise()]).check(builder.run).findings
+    findings = found_by(RecomputedOtherwise(), builder.run)
     assert [str(each.place) for each in findings] == ["module layers.0.norm"] * found

@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.gradient.uneven_micro_batches import UnevenMicroBatches
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 STEP = ("step", "optimizer 0", {})
 
@@ -16,15 +14,12 @@ def back(micro, labels, weight=0.5, **detail):
 
 
 def report(*backs, steps=4):
-    builder = RunBuilder()
-    for _ in range(steps):
-        builder.step(ops=(*backs, STEP))
-    return Engine([UnevenMicroBatches()]).check(builder.run)
+    builder = RunBuilder().steps(steps, ops=(*backs, STEP))
+    return report_by(UnevenMicroBatches(), builder.run)
 
 
 def test_tells_how_far_apart_the_weights_of_tokens_are():
-    (finding,) = report(back(0, 10), back(1, 30)).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(back(0, 10), back(1, 30)).findings, "info")
     assert finding.evidence["apart"] == pytest.approx(3)
 
 
@@ -50,14 +45,8 @@ def test_steps_that_were_not_looked_at_do_not_count():
         look = number % 4 == 0
         ops = (back(0, 10 * look), back(1, 30 * look), STEP)
         builder.step(ops=ops)
-    (finding,) = Engine([UnevenMicroBatches()]).check(builder.run).findings
-    assert finding.evidence["looks"] == 3
+    only(found_by(UnevenMicroBatches(), builder.run), looks=3)
 
 
 def test_two_looks_are_not_enough():
     assert report(back(0, 10), back(1, 30), steps=2).findings == ()
-
-
-def test_an_empty_run_is_not_checked_and_a_healthy_one_quiet():
-    assert Engine([UnevenMicroBatches()]).check(RunBuilder().run).not_checked
-    assert not Engine([UnevenMicroBatches()]).check(healthy_lora().run).findings

@@ -3,10 +3,8 @@
 import pytest
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.answers_never_end import AnswersNeverEnd
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 
 def asked(
@@ -32,16 +30,14 @@ def check(*ends, ended=(), labels=20.0, losses=(4.0, 2.0), limit=32):
         values = {"labels": 8 * labels, "batch_size": 8.0}
         builder.step(loss=loss, values=values)
         asked(builder, step, end, ended=step in ended, limit=limit)
-    report = Engine([AnswersNeverEnd()]).check(builder.run)
+    report = report_by(AnswersNeverEnd(), builder.run)
     assert report.not_checked == ()
     return report.findings
 
 
 def test_an_end_that_is_less_likely_than_it_was():
-    (found,) = check(1e-4, 2e-3, 1e-3, 1e-3)
-    assert found.severity is Severity.WARNING
+    found = only(check(1e-4, 2e-3, 1e-3, 1e-3), "warning", "config eos_token_id")
     assert (found.first_step, found.last_step) == (2, 3)
-    assert str(found.place) == "config eos_token_id"
     assert "none of 2 answers ends within 32 tokens" in found.message
     assert "at most 0.001 at any token, 0.002 before" in found.message
 
@@ -78,8 +74,3 @@ def test_a_model_that_learns_nothing_is_another_matter():
 def test_an_end_whose_probability_is_not_known_proves_nothing():
     assert check(None, None, None, None) == ()
     assert check(float("nan"), 1e-3, 1e-3, 1e-3) == ()
-
-
-def test_runs_without_prompts_are_left_out():
-    report = Engine([AnswersNeverEnd()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.autocast_lost import AutocastLost
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 ON, OFF = (8, True), (0, False)
 
@@ -22,17 +21,11 @@ def report(*looks):
         columns = {name: np.array([v], np.float32) for name, v in values.items()}
         builder.run.append(Block("autocast", step, np.zeros(1, np.int32), columns))
         builder.step(values={"recomputed": 0.0})
-    return Engine([AutocastLost()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    rule = AutocastLost()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
+    return found_by(AutocastLost(), builder.run)
 
 
 def test_tells_when_it_was_last_on():
-    (found,) = report(ON, ON, OFF, OFF)
-    assert str(found.place) == "call unwrap_model"
+    found = only(report(ON, ON, OFF, OFF), place="call unwrap_model")
     assert "last seen on at step 1" in found.message
     assert (found.first_step, found.last_step) == (2, 3)
 

@@ -1,14 +1,13 @@
 """MOD004: buffers that nothing filled, and tensors on meta."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.buffer_without_values import BufferWithoutValues
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, places, report_by
 
 
 def run(bad=None, meta=()):
     buffers = {"bad": bad or {}, "meta": list(meta), "compared": 1}
     builder = RunBuilder().facts(model={"class": "Toy", "buffers": buffers}).step()
-    return Engine([BufferWithoutValues()]).check(builder.run).findings
+    return found_by(BufferWithoutValues(), builder.run)
 
 
 def test_is_quiet_where_all_is_filled():
@@ -18,18 +17,14 @@ def test_is_quiet_where_all_is_filled():
 def test_says_which_and_what_is_in_it():
     (found,) = run({"m.rotary.inv_freq": "holds NaN"})
     assert "m.rotary.inv_freq holds NaN" in found.message
-    assert [str(p) for p in found.places] == [
-        "param m.rotary.inv_freq",
-        "call model.to_empty",
-    ]
+    assert places(found) == ["param m.rotary.inv_freq", "call model.to_empty"]
 
 
 def test_meta_is_a_finding_of_its_own():
-    (found,) = run(meta=["m.w"])
-    assert found.evidence["reason"] == "meta"
+    only(run(meta=["m.w"]), reason="meta")
 
 
 def test_an_older_run_does_not_concern_it():
     builder = RunBuilder().facts(model={"class": "Toy"}).step()
-    report = Engine([BufferWithoutValues()]).check(builder.run)
+    report = report_by(BufferWithoutValues(), builder.run)
     assert (report.findings, report.not_checked) == ((), ())

@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.checkpointing_misapplied import CheckpointingMisapplied
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 TABLE = "nested_checkpoints"
 META = {"outer": "CheckpointWrapper", "inner": "Layer"}
@@ -25,12 +24,7 @@ def report(kind, steps, again=0.0, names=("layers.0",)):
             values = {"kept": np.ones(len(names), np.float32)}
             builder.run.append(Block("kept", step, ids, values))
         builder.step(values={} if step == 2 else {"recomputed": again})
-    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    rule = CheckpointingMisapplied()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()
+    return found_by(CheckpointingMisapplied(), builder.run)
 
 
 @pytest.mark.parametrize(("steps", "found"), [((0, 1, 3), 1), ((3,), 0), ((0, 1), 0)])
@@ -79,7 +73,7 @@ def nested(*steps):
             values = {"runs": np.full(2, 3, np.float32)}
             builder.run.append(Block(TABLE, step, np.arange(2, dtype=np.int32), values))
         builder.step(values={} if step == 2 else {"recomputed": 8.0})
-    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
+    return found_by(CheckpointingMisapplied(), builder.run)
 
 
 @pytest.mark.parametrize(("steps", "found"), [((1, 3), 1), ((3,), 0), ((0, 1), 0)])
@@ -88,7 +82,7 @@ def test_running_twice_takes_two_steps_and_the_last_too(steps, found):
 
 
 def test_names_the_modules_and_who_calls_the_two():
-    (found,) = nested(1, 3)
+    found = only(nested(1, 3), steps=(1, 3))
     assert [str(each) for each in found.places[:2]] == [
         "module layers.0",
         "module layers.1",
@@ -96,4 +90,3 @@ def test_names_the_modules_and_who_calls_the_two():
     assert "ran 3 times" in found.message
     assert "CheckpointWrapper" in found.cause
     assert "Layer" in found.cause
-    assert (found.first_step, found.last_step) == (1, 3)

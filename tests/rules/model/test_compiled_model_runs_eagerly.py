@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.compiled_model_runs_eagerly import CompiledModelRunsEagerly
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, healthy_lora, only, places
 
 FAILED = {"kind": "failed", "error": "BackendCompilerFailed", "reason": "no gcc"}
 LIMIT = {"kind": "limit", "guard": "self.calls == 7", "line": "toy.py:3"}
@@ -17,8 +16,7 @@ def compiled(modules=("",)):
     return RunBuilder().facts(model={"class": "Toy", "compilation": compilation})
 
 
-def check(builder):
-    return Engine([CompiledModelRunsEagerly()]).check(builder.run).findings
+check = checker(CompiledModelRunsEagerly())
 
 
 def called(calls, modules=("",)):
@@ -45,9 +43,7 @@ def test_is_left_out_where_nothing_is_compiled():
 
 
 def test_a_model_that_was_passed_by_at_every_step_is_found():
-    (found,) = called([(0, 1), (0, 2)])
-    assert str(found.place) == "call torch.compile"
-    assert found.evidence["calls"] == 3
+    only(called([(0, 1), (0, 2)]), place="call torch.compile", calls=3)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +67,8 @@ def test_is_quiet_where_all_frames_are_compiled():
 )
 def test_what_was_compiled_nevertheless_makes_it_a_remark(count, severity):
     frames = ("a", FAILED | {"frames": 2}), ("b", FAILED | {"frames": 1})
-    (found,) = noted(*frames, count=count)
-    assert found.severity is severity
-    assert found.evidence["failed"] == 3
-    assert [str(p) for p in found.places] == [
+    found = only(noted(*frames, count=count), severity.label, failed=3)
+    assert places(found) == [
         "config suppress_errors",
         "call torch.compile",
         "module a",
@@ -84,7 +78,6 @@ def test_what_was_compiled_nevertheless_makes_it_a_remark(count, severity):
 
 
 def test_names_the_module_the_guard_and_its_line_where_the_limit_is_reached():
-    (found,) = noted(("inner", LIMIT))
-    assert str(found.place) == "module inner"
+    found = only(noted(("inner", LIMIT)), place="module inner")
     assert "self.calls == 7 (toy.py:3)" in found.message
     assert found.first_step == 0

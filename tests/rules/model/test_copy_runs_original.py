@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.copy_runs_original import CopyRunsOriginal
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def report(steps):
@@ -13,20 +12,13 @@ def report(steps):
     for calls, apart in steps:
         values = {"borrowed_calls": calls}
         builder.step(values=values | ({} if apart is None else {"copies_apart": apart}))
-    return Engine([CopyRunsOriginal()]).check(builder.run).findings
-
-
-def test_is_left_out_where_there_is_no_copy():
-    found = Engine([CopyRunsOriginal()]).check(healthy_lora().run)
-    assert found.findings == found.not_checked == ()
+    return found_by(CopyRunsOriginal(), builder.run)
 
 
 def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():
-    (found,) = report([(2, 0), (2, 1), (0, None), (3, 1)])
-    assert (found.first_step, found.last_step) == (1, 3)
+    found = only(report([(2, 0), (2, 1), (0, None), (3, 1)]), steps=(1, 3), calls=5)
     assert str(found.place) == "call copy.deepcopy"
     assert "object another Toy" in map(str, found.places)
-    assert found.evidence["calls"] == 5
 
 
 @pytest.mark.parametrize("steps", [[(0, None)] * 3, [(1, 0)] * 3])

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.dropout_off_configuration import DropoutOffConfiguration
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(asked, used, shared=False, trainable=2):
@@ -14,7 +13,7 @@ def check(asked, used, shared=False, trainable=2):
     one = {"parts": {"lora_A": part}, "dropouts": {"lora_dropout": entry}}
     run = RunBuilder()
     run.facts(model={"adapters": {"adapters": {"a": one}}}, optimizers=({},))
-    return Engine([DropoutOffConfiguration()]).check(run.run).findings
+    return found_by(DropoutOffConfiguration(), run.run)
 
 
 @pytest.mark.parametrize(
@@ -26,10 +25,7 @@ def check(asked, used, shared=False, trainable=2):
     ],
 )
 def test_what_the_layers_were_not_made_with_is_found(asked, used, reason, severity):
-    (found,) = check(asked, used)
-    assert found.evidence["reason"] == reason
-    assert found.severity is severity
-    assert str(found.place) == "config lora_dropout"
+    only(check(asked, used), severity.label, "config lora_dropout", reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +44,8 @@ def test_what_they_were_made_with_or_switched_off_is_left_alone(asked, used):
 
 
 def test_a_configuration_that_serves_two_is_noted():
-    (found,) = check(0.1, {"none": 4}, shared=True)
-    assert found.severity is Severity.INFO
+    only(check(0.1, {"none": 4}, shared=True), "info")
 
 
 def test_an_adapter_that_learns_nothing_is_left_alone():
     assert check(0.1, {"none": 4}, trainable=0) == ()
-
-
-def test_is_quiet_on_a_healthy_run():
-    rule = DropoutOffConfiguration()
-    assert Engine([rule]).check(healthy_lora().run).findings == ()

@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.evaluation_mode_in_training import EvaluationModeInTraining
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 LEARNS = {"learns": True, "single": False, "alike_on": False, "p": 0.1, "parts": "m.d"}
 SINGLE = LEARNS | {"single": True}
@@ -34,12 +33,11 @@ def check(meta, counts=(2, 0, 0), off=(0, 2, 2), parts=2, put_back=()):
             }
             ids = np.array([7], np.int32)
             builder.run.append(Block("modes", step, ids, values))
-    return Engine([EvaluationModeInTraining()]).check(builder.run).findings
+    return found_by(EvaluationModeInTraining(), builder.run)
 
 
 def test_a_learning_part_without_dropout_for_two_steps_is_found():
-    (found,) = check(LEARNS)
-    assert str(found.place) == "module m"
+    found = only(check(LEARNS), place="module m")
     assert "module m.d" in map(str, found.places)
     assert (found.severity, found.first_step, found.last_step) == (
         Severity.WARNING,
@@ -62,20 +60,15 @@ def test_a_dropout_alone_counts_where_others_like_it_are_on(alike, found):
 
 
 def test_batch_norm_alone_is_noted():
-    (found,) = check(LEARNS, counts=(0, 3, 0))
-    assert found.severity is Severity.INFO
+    only(check(LEARNS, counts=(0, 3, 0)), "info")
 
 
 def test_what_was_off_from_the_start_is_noted():
-    (found,) = check(LEARNS, off=(2, 2, 2))
-    assert found.severity is Severity.INFO
-    assert found.evidence["reason"] == "from-the-start"
+    only(check(LEARNS, off=(2, 2, 2)), "info", reason="from-the-start")
 
 
 def test_checkpointing_that_does_nothing_from_the_start_is_noted():
-    (found,) = check(LEARNS, off=(2, 2, 2), counts=(2, 0, 1))
-    assert found.severity is Severity.INFO
-    assert found.evidence["reason"] == "checkpointing"
+    only(check(LEARNS, off=(2, 2, 2), counts=(2, 0, 1)), "info", reason="checkpointing")
 
 
 def test_norms_that_are_frozen_before_hide_nothing():
@@ -89,14 +82,11 @@ def test_norms_that_are_frozen_before_hide_nothing():
             values = {n: np.array([c], np.float32) for n, c in named.items()}
             values["checkpointing_off"] = np.zeros(1, np.float32)
             builder.run.append(Block("modes", step, np.array([7], np.int32), values))
-    (found,) = Engine([EvaluationModeInTraining()]).check(builder.run).findings
-    assert found.severity is Severity.WARNING
-    assert (found.first_step, found.last_step) == (2, 3)
+    only(found_by(EvaluationModeInTraining(), builder.run), "warning", steps=(2, 3))
 
 
 def test_blocks_that_are_not_checkpointed_are_worth_a_warning():
-    (found,) = check(LEARNS | {"p": 0.0}, counts=(0, 0, 4))
-    assert found.severity is Severity.WARNING
+    found = only(check(LEARNS | {"p": 0.0}, counts=(0, 0, 4)), "warning")
     assert "4 blocks not checkpointed" in found.message
 
 
@@ -112,9 +102,7 @@ def test_blocks_that_are_not_checkpointed_are_worth_a_warning():
 def test_an_adapter_whose_dropout_was_asked_for_is_worth_a_warning(
     meta, put_back, reason
 ):
-    (found,) = check(meta, off=START, put_back=put_back)
-    assert found.severity is Severity.WARNING
-    assert found.evidence["reason"] == reason
+    only(check(meta, off=START, put_back=put_back), "warning", reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +117,4 @@ def test_an_adapter_whose_dropout_was_asked_for_is_worth_a_warning(
     ids=["not asked", "once", "no adapter", "some are on", "base alone has dropout"],
 )
 def test_what_may_be_meant_is_noted(meta, put_back):
-    (found,) = check(meta, off=START, put_back=put_back)
-    assert found.severity is Severity.INFO
-    assert found.evidence["reason"] == "from-the-start"
+    only(check(meta, off=START, put_back=put_back), "info", reason="from-the-start")

@@ -3,15 +3,14 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.freezing_off_target import FreezingOffTarget
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(peft=None, **freezing):
     model = {"peft": peft or {}, "freezing": freezing}
     run = RunBuilder().facts(model=model).step().run
-    return Engine([FreezingOffTarget()]).check(run).findings
+    return found_by(FreezingOffTarget(), run)
 
 
 def mark(*, value=False, own=False, place="encoder"):
@@ -39,13 +38,8 @@ def blocks(caught=(10, 11), *, ends=False):
     }
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([FreezingOffTarget()]).check(healthy_lora().run).findings == ()
-
-
 def test_marks_of_one_kind_are_one_finding():
-    (finding,) = check(attributes=[mark(), mark(place="tower")])
-    assert finding.severity is Severity.WARNING
+    finding = only(check(attributes=[mark(), mark(place="tower")]), "warning")
     assert finding.place == Place("param", "encoder.weight")
     assert "requires_grad_(False)" in finding.fix
     assert "encoder" in finding.message
@@ -62,8 +56,7 @@ def test_marks_of_one_kind_are_one_finding():
     ],
 )
 def test_what_may_be_meant_is_noted(one, peft, severity):
-    (finding,) = check(peft, attributes=[one])
-    assert finding.severity is severity
+    only(check(peft, attributes=[one]), severity.label)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +68,6 @@ def test_what_may_be_meant_is_noted(one, peft, severity):
     ],
 )
 def test_blocks_by_digits_are_a_warning_where_they_are_sure(one, severity):
-    (finding,) = check(numbered=[one])
-    assert finding.severity is severity
+    finding = only(check(numbered=[one]), severity.label)
     assert Place("module", "model.layers.10") in finding.places
     assert "'layers.1.'" in finding.fix

@@ -2,16 +2,15 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.less_quantised_than_asked import LessQuantisedThanAsked
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by
 
 
 def run(left, elements=100, skipped=None, asked=True):
     config = {"load_in_4bit": True, "llm_int8_skip_modules": skipped} if asked else {}
     facts = {"asked": config, "unquantised": left, "elements": elements}
     builder = RunBuilder().facts(model={"class": "Toy", "four_bit": facts}).step()
-    return Engine([LessQuantisedThanAsked()]).check(builder.run).findings
+    return found_by(LessQuantisedThanAsked(), builder.run)
 
 
 @pytest.mark.parametrize(("count", "found"), [(100, 0), (101, 1)])

@@ -4,9 +4,8 @@ import numpy as np
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.mode_fixed_by_tracing import ModeFixedByTracing
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def report(*steps):
@@ -19,12 +18,7 @@ def report(*steps):
         for column, count in columns.items():
             values = {column: np.array([count], np.float32)}
             builder.run.append(Block("traced", step, np.array([7], np.int32), values))
-    return Engine([ModeFixedByTracing()]).check(builder.run).findings
-
-
-def test_is_left_out_where_nothing_is_traced():
-    found = Engine([ModeFixedByTracing()]).check(healthy_lora().run)
-    assert found.findings == found.not_checked == ()
+    return found_by(ModeFixedByTracing(), builder.run)
 
 
 def test_traced_modules_that_follow_their_mode_are_left_alone():
@@ -32,9 +26,8 @@ def test_traced_modules_that_follow_their_mode_are_left_alone():
 
 
 def test_dropouts_that_are_off_in_training_are_found():
-    (found,) = report({"fixed_off": 2}, {}, {"fixed_off": 2})
+    found = only(report({"fixed_off": 2}, {}, {"fixed_off": 2}), place="module encoder")
     assert (found.first_step, found.last_step) == (0, 2)
-    assert str(found.place) == "module encoder"
     assert found.evidence == {
         "reason": "off-in-training",
         "dropouts": 2,
@@ -44,6 +37,5 @@ def test_dropouts_that_are_off_in_training_are_found():
 
 
 def test_dropouts_that_are_on_in_evaluation_are_found():
-    (found,) = report({}, {"fixed_on": 3})
-    assert found.evidence["reason"] == "on-in-evaluation"
+    found = only(report({}, {"fixed_on": 3}), reason="on-in-evaluation")
     assert "3 dropouts" in found.message

@@ -1,9 +1,8 @@
 """MOD013."""
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.model.needed_column_removed import NeededColumnRemoved
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 READ = {"column": "importance", "where": "Weighing.compute_loss"}
 TRAINER = {"trainer_class": "Weighing"}
@@ -14,18 +13,16 @@ def check(*histories):
     builder = RunBuilder()
     for training in histories:
         builder.facts(model={"class": "Toy"}, training=training)
-    return Engine([NeededColumnRemoved()]).check(builder.run).findings
+    return found_by(NeededColumnRemoved(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
-    assert Engine([NeededColumnRemoved()]).check(healthy_lora().run).findings == ()
     assert check(TRAINER) == check(TRAINER | {"removed_and_read": []}) == ()
 
 
 def test_one_finding_names_all_columns_and_each_reader_once():
     reads = [READ, READ | {"column": "teacher"}]
-    (finding,) = check(TRAINER | {"removed_and_read": reads})
-    assert finding.severity is Severity.WARNING
+    finding = only(check(TRAINER | {"removed_and_read": reads}), "warning")
     assert "the Weighing removes importance, teacher from" in finding.message
     assert "importance=None" in finding.fix
     assert finding.places == (

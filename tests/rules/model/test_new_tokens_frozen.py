@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.new_tokens_frozen import NewTokensFrozen
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 FROZEN = {
     "frozen": True,
@@ -31,13 +30,12 @@ def check(still=2, steps=(0,), dtype="float32", **meta):
             values = {"fresh": 4.0, "used": 2.0, "still": float(still)}
             arrays = {name: np.array([n], np.float32) for name, n in values.items()}
             builder.run.append(Block("new_tokens", step, row, arrays))
-    return Engine([NewTokensFrozen()]).check(builder.run).findings
+    return found_by(NewTokensFrozen(), builder.run)
 
 
 def test_frozen_rows_that_are_used_are_found_at_once():
-    (found,) = check()
+    found = only(check(), reason="input-frozen")
     assert list(map(str, found.places))[:2] == ["param m.w", "token 128"]
-    assert found.evidence["reason"] == "input-frozen"
     assert "at the mean" in found.message
 
 

@@ -5,9 +5,8 @@ import numpy as np
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.parameters_not_registered import ParametersNotRegistered
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*held, container="list"):
@@ -23,12 +22,11 @@ def check(*held, container="list"):
     values = {"held": np.array(held, np.float32)}
     if held:
         builder.run.append(Block("unregistered", 0, ids, values))
-    return Engine([ParametersNotRegistered()]).check(builder.run).findings
+    return found_by(ParametersNotRegistered(), builder.run)
 
 
 def test_parameters_without_an_optimizer_are_found():
-    (found,) = check(False, False)
-    assert found.severity is Severity.ERROR
+    found = only(check(False, False), "error")
     assert list(map(str, found.places)) == [
         "param m.0.gates[0].weight",
         "param m.0.gates[1].weight",

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantisation_error_concentrated import (
     QuantisationErrorConcentrated,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, places, report_by
 
 
 def check(*errors):
@@ -14,7 +13,7 @@ def check(*errors):
     for index in range(len(errors)):
         builder.pair(f"layers.{index}", "default")
     builder.step(None, {"base_error": list(errors)}).step()
-    report = Engine([QuantisationErrorConcentrated()]).check(builder.run)
+    report = report_by(QuantisationErrorConcentrated(), builder.run)
     assert report.not_checked == ()
     return report.findings
 
@@ -23,10 +22,7 @@ def test_one_layer_that_lost_most():
     (found,) = check(0.1, 0.1, 0.1, 0.6, 0.12, 0.09, 0.1, 0.3)
     assert "lost 60 % of the weight of model.layers.3.q, 10 % of the" in found.message
     assert "2 layers of 8" in found.message
-    assert [str(each) for each in found.places] == [
-        "module model.layers.3.q",
-        "module model.layers.7.q",
-    ]
+    assert places(found) == ["module model.layers.3.q", "module model.layers.7.q"]
     assert "'lm_head', 'model.layers.3.q', 'model.layers.7.q'" in found.fix
 
 
@@ -41,8 +37,3 @@ def test_one_layer_that_lost_most():
 )
 def test_it_takes_much_more_than_the_others_in_a_few(errors, found):
     assert len(check(*errors)) == found
-
-
-def test_a_base_in_full_is_left_out():
-    report = Engine([QuantisationErrorConcentrated()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

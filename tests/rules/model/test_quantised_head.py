@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantised_head import QuantisedHead
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 HEAD = {
     "module": "m.score",
@@ -22,14 +21,11 @@ def check(trained=True, **head):
     builder = RunBuilder().facts(model={"quantised_heads": [HEAD | head]})
     if trained:
         builder.step()
-    return Engine([QuantisedHead()]).check(builder.run).findings
+    return found_by(QuantisedHead(), builder.run)
 
 
 def test_a_new_head_cannot_learn():
-    (found,) = check()
-    assert str(found.place) == "module m.score"
-    assert found.severity is Severity.ERROR
-    assert found.evidence["reason"] == "fresh-head"
+    only(check(), "error", "module m.score", reason="fresh-head")
 
 
 @pytest.mark.parametrize(
@@ -43,8 +39,7 @@ def test_a_new_head_cannot_learn():
     ],
 )
 def test_what_costs_less_is_said_more_softly(head, severity):
-    (found,) = check(**head)
-    assert found.severity is severity
+    only(check(**head), severity.label)
 
 
 def test_a_model_that_is_only_used_is_left_alone():

@@ -1,8 +1,7 @@
 """MOD002: blocks that are trained but for their quantised matrices."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.quantised_weights_never_train import QuantisedWeightsNeverTrain
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 
 def run(*trained, **model):
@@ -11,7 +10,7 @@ def run(*trained, **model):
         builder.tensor(name, meta={"role": role})
     facts = {"class": "Toy", "quantized": ["m.layers.0.q"], "peft": {}} | model
     builder.facts(model=facts).step()
-    return Engine([QuantisedWeightsNeverTrain()]).check(builder.run).findings
+    return found_by(QuantisedWeightsNeverTrain(), builder.run)
 
 
 NORM = ("m.layers.0.norm.weight", "weight")
@@ -19,8 +18,7 @@ HEAD = ("m.head.weight", "weight")
 
 
 def test_trained_norms_between_quantised_matrices_are_found():
-    (found,) = run(NORM, HEAD)
-    assert str(found.place) == "module m.layers.0.q"
+    found = only(run(NORM, HEAD), place="module m.layers.0.q")
     assert "param m.layers.0.q.weight" in map(str, found.places)
 
 
@@ -43,4 +41,4 @@ def test_a_model_that_is_only_used_is_left_alone():
     builder.tensor("m.layers.0.norm.weight", meta={"role": "weight"})
     builder.facts(model={"class": "Toy", "quantized": ["m.layers.0.q"], "peft": {}})
     rule = QuantisedWeightsNeverTrain()
-    assert Engine([rule]).check(builder.run).findings == ()
+    assert found_by(rule, builder.run) == ()

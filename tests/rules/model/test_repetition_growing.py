@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.repetition_growing import RepetitionGrowing
 from tests.rules.model.test_answers_never_end import asked
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*repetitions, ended=(), plain=0.0, trained=None):
@@ -14,16 +13,15 @@ def check(*repetitions, ended=(), plain=0.0, trained=None):
         builder.step()
         end = {"ended": step in ended, "repetition": repetition, "plain": plain}
         asked(builder, step, 0.1, trained=trained, **end)
-    return Engine([RepetitionGrowing()]).check(builder.run).findings
+    return found_by(RepetitionGrowing(), builder.run)
 
 
 def test_answers_that_repeat_themselves_and_did_not():
-    (found,) = check(0.0, 0.1, 0.8, 0.7)
+    found = only(check(0.0, 0.1, 0.8, 0.7), place="sample who?")
     assert (found.first_step, found.last_step) == (2, 3)
     assert (
         "70 % of their runs of 4 tokens were there before, at most 0 %" in found.message
     )
-    assert str(found.place) == "sample who?"
 
 
 @pytest.mark.parametrize(
@@ -50,8 +48,3 @@ def test_what_is_trained_may_repeat_itself():
 
 def test_answers_that_end_are_no_circles():
     assert check(0.0, 0.8, 0.8, 0.8, ended=(3,)) == ()
-
-
-def test_runs_without_prompts_are_left_out():
-    report = Engine([RepetitionGrowing()]).check(healthy_lora().run)
-    assert report.findings == report.not_checked == ()

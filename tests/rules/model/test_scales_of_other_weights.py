@@ -2,23 +2,20 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.scales_of_other_weights import ScalesOfOtherWeights
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only, places, report_by
 
 FOUND = {"written": ["q", "v"], "blocks": 900, "slope": 0.02, "error": 0.03, "own": -1}
 
 
 def check(scales=None):
     facts = {"four_bit": {"layers": 2, "scales": scales or {}}}
-    return Engine([ScalesOfOtherWeights()]).check(RunBuilder().facts(model=facts).run)
+    return report_by(ScalesOfOtherWeights(), RunBuilder().facts(model=facts).run)
 
 
 def test_scales_that_do_not_follow_the_codes_are_of_other_weights():
-    (found,) = check(FOUND).findings
-    assert found.severity is Severity.ERROR
-    assert [str(place) for place in found.places] == [
+    found = only(check(FOUND).findings, "error")
+    assert places(found) == [
         "module q",
         "module v",
         "call load_state_dict",

@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.statistics_not_frozen import SHIFT, StatisticsNotFrozen
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 
 def report(shift=1.0, steps=5, part="m.body", written=""):
@@ -27,7 +26,7 @@ def report(shift=1.0, steps=5, part="m.body", written=""):
             moved = {"delta_max": np.ones(1, np.float32)}
             builder.run.append(Block("frozen", step, np.array([7001], np.int32), moved))
         builder.step()
-    return Engine([StatisticsNotFrozen()]).check(builder.run)
+    return report_by(StatisticsNotFrozen(), builder.run)
 
 
 def test_a_norm_that_moves_far_is_told_with_its_shift():

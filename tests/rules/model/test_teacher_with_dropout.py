@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.teacher_with_dropout import TeacherWithDropout
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(on, kind="part", again=0, moved=(), looks=None):
@@ -30,7 +28,7 @@ def check(on, kind="part", again=0, moved=(), looks=None):
                 name: np.array([value], np.float32) for name, value in row.items()
             }
             builder.run.append(Block("teachers", step, np.array([7], np.int32), values))
-    return Engine([TeacherWithDropout()]).check(builder.run).findings
+    return found_by(TeacherWithDropout(), builder.run)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +36,7 @@ def check(on, kind="part", again=0, moved=(), looks=None):
     [("part", "module guide"), ("other", "object guide"), ("own", "call model.eval")],
 )
 def test_a_teacher_with_dropout_on_in_each_step_is_found(kind, place):
-    (found,) = check((3, 3, 3), kind)
-    assert found.severity is Severity.WARNING
-    assert found.evidence["reason"] == kind
-    assert str(found.place) == place
-    assert (found.first_step, found.last_step) == (0, 2)
+    only(check((3, 3, 3), kind), "warning", place, reason=kind, steps=(0, 2))
 
 
 def test_one_that_is_known_from_the_second_step_on_is_found():
@@ -66,9 +60,4 @@ def test_what_is_no_teacher_that_drops_is_left_alone(run):
 
 
 def test_several_passes_on_the_same_input_are_noted():
-    (found,) = check((3, 3, 3), again=2)
-    assert found.severity is Severity.INFO
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TeacherWithDropout()]).check(healthy_lora().run).findings == ()
+    only(check((3, 3, 3), again=2), "info")

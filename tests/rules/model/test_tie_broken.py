@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.model.tie_broken import TieBroken
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(copies="none", trainable=("lm_head.weight",)):
@@ -17,11 +16,7 @@ def check(copies="none", trainable=("lm_head.weight",)):
         "copies": copies,
     }
     run = RunBuilder().facts(model={"untied": [pair]}).step().run
-    return Engine([TieBroken()]).check(run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([TieBroken()]).check(healthy_lora().run).findings == ()
+    return found_by(TieBroken(), run)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +27,7 @@ def test_is_quiet_on_a_healthy_run():
     ],
 )
 def test_two_that_are_trained_are_a_warning(copies, call):
-    (finding,) = check(copies)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("param", "lm_head.weight")
+    finding = only(check(copies), "warning", "param lm_head.weight")
     assert call in finding.places
 
 

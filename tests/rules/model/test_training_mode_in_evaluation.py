@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.training_mode_in_evaluation import TrainingModeInEvaluation
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, report_by
 
 EVALUATION = {"mode": "train", "grad_enabled": False, "times": 4}
 
@@ -17,16 +15,11 @@ def check(detail=EVALUATION, at=(2,), on=3.0, steps=6):
         ops = [("forward", "model", {"mode": "train", "grad_enabled": True})]
         ops += [("forward", "model", detail)] if step in at else []
         builder.step(values={"dropouts_on": on}, ops=ops)
-    return Engine([TrainingModeInEvaluation()]).check(builder.run).findings
+    return found_by(TrainingModeInEvaluation(), builder.run)
 
 
 def test_an_evaluation_with_dropout_on_is_noted():
-    (found,) = check()
-    assert found.severity is Severity.INFO
-    assert str(found.place) == "call model.eval"
-    assert (found.first_step, found.last_step) == (2, 2)
-    assert found.evidence["forwards"] == 4
-    assert found.evidence["dropouts_on"] == 3
+    only(check(), "info", "call model.eval", steps=(2, 2), forwards=4, dropouts_on=3)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +41,9 @@ def test_passes_at_most_steps_are_no_evaluation():
 def test_a_run_whose_modes_nobody_looked_at_is_left_out():
     builder = RunBuilder()
     builder.step()
-    report = Engine([TrainingModeInEvaluation()]).check(builder.run)
+    report = report_by(TrainingModeInEvaluation(), builder.run)
     assert report.findings == report.not_checked == ()
 
 
 def test_losses_that_are_measured_so_are_a_warning():
-    (found,) = check(EVALUATION | {"labels": True}, at=(1, 4))
-    assert found.severity is Severity.WARNING
-    assert found.evidence["reason"] == "losses"
+    only(check(EVALUATION | {"labels": True}, at=(1, 4)), "warning", reason="losses")

@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.updates_undone import UpdatesUndone
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, only
 
 STEP = ("step", "optimizer 0", {})
 
@@ -22,8 +21,7 @@ def built(rows, ops=None):
     return builder
 
 
-def findings(builder):
-    return Engine([UpdatesUndone()]).check(builder.run).findings
+findings = checker(UpdatesUndone())
 
 
 def undone(count, **further):
@@ -56,8 +54,7 @@ def test_one_tensor_that_stays_or_one_update_at_the_end_is_enough():
 
 
 def test_updates_that_are_tried_out_in_a_forward_are_a_note():
-    (found,) = findings(built([{}, *[undone(5.0, left_by_evaluation=0.0)] * 6]))
-    assert found.severity is Severity.INFO
+    only(findings(built([{}, *[undone(5.0, left_by_evaluation=0.0)] * 6])), "info")
 
 
 @pytest.mark.parametrize(

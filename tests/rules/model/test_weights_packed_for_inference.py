@@ -2,11 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.engine import Engine
 from ftlab.rules.model.weights_packed_for_inference import WeightsPackedForInference
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 CLEAN = {"layers": 1, "packed": [], "mixed_up": [], "packable": []}
 
@@ -21,9 +19,8 @@ def run(four_bit, *used):
                 90 + row, "four_bit", name, "module", "", since_step=2, meta=meta
             )
         )
-    for _ in range(4):
-        builder.step()
-    return Engine([WeightsPackedForInference()]).check(builder.run).findings
+    builder.steps(4)
+    return found_by(WeightsPackedForInference(), builder.run)
 
 
 def test_is_quiet_where_nothing_is_packed():
@@ -43,18 +40,13 @@ def test_does_not_apply_without_4_bit_weights():
     ],
 )
 def test_names_the_layer_and_what_was_done_with_it(what, place):
-    (found,) = run(CLEAN, what)
-    assert found.severity is Severity.ERROR
-    assert str(found.place) == "module layers.0.q"
+    found = only(run(CLEAN, what), "error", "module layers.0.q", steps=(2, 3))
     assert place in map(str, found.places)
-    assert (found.first_step, found.last_step) == (2, 3)
 
 
 def test_scales_in_the_wrong_order_are_found_in_the_facts():
-    (found,) = run(CLEAN | {"mixed_up": ["layers.0.q"]})
-    assert found.evidence["reason"] == "saved"
+    only(run(CLEAN | {"mixed_up": ["layers.0.q"]}), reason="saved")
 
 
 def test_what_an_evaluation_would_pack_is_information():
-    (found,) = run(CLEAN | {"packable": ["layers.0.q"]})
-    assert found.severity is Severity.INFO
+    only(run(CLEAN | {"packable": ["layers.0.q"]}), "info")

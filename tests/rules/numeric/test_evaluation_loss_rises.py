@@ -5,7 +5,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.step import Evaluation
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.evaluation_loss_rises import EvaluationLossRises
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only
 
 EVERY = 50
 
@@ -32,9 +32,8 @@ RISING = [2.0, 1.8, 1.7, 1.75, 1.9, 2.1, 2.3, 2.5, 2.7, 2.9]
 
 
 def test_a_rise_is_a_warning_and_names_the_turn():
-    (finding,) = found(RISING)
+    finding = only(found(RISING), reason="learnt-by-heart")
     assert finding.severity == Severity.WARNING
-    assert finding.evidence["reason"] == "learnt-by-heart"
     assert abs(finding.evidence["since"] - 3 * EVERY) <= EVERY
     assert str(finding.places[0]) == "object eval_loss"
 
@@ -56,9 +55,8 @@ def test_a_small_rise_is_a_note():
 
 
 def test_where_the_best_is_kept_it_is_a_note():
-    (finding,) = found(RISING, load_best_model_at_end=True)
+    finding = only(found(RISING, load_best_model_at_end=True), reason="best-is-kept")
     assert finding.severity == Severity.INFO
-    assert finding.evidence["reason"] == "best-is-kept"
 
 
 def test_where_a_score_is_still_getting_better_it_is_a_note():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.labels_without_weight import LabelsWithoutWeight
 from tests.rules.numeric.losses import losses
+from tests.runs import only
 
 
 def check(*shares):
@@ -14,9 +14,7 @@ def check(*shares):
 
 
 def test_labels_whose_class_weighs_nothing_are_a_note():
-    (finding,) = check(0.0, 0.25, 0.5)
-    assert finding.severity is Severity.INFO
-    assert finding.place == Place("config", "weight")
+    finding = only(check(0.0, 0.25, 0.5), "info", "config weight")
     assert finding.message.startswith("step 1: 25 %")
 
 

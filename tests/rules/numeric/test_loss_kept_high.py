@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.loss_kept_high import LossKeptHigh, lowest_loss
 from tests.rules.environment.trainers import run_of
 from tests.rules.numeric.losses import losses
+from tests.runs import only
 
 
 def check(smoothing, facts=None):
@@ -18,17 +19,14 @@ def check(smoothing, facts=None):
 
 
 def test_a_target_that_is_mostly_even_is_found():
-    (finding,) = check(0.9)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "label_smoothing")
+    finding = only(check(0.9), "warning", "config label_smoothing")
     assert "below 4.67" in finding.message
     assert finding.evidence["guessing"] == pytest.approx(4.85, abs=0.01)
 
 
 def test_the_trainer_s_option_is_named_where_it_is_set():
     facts = run_of(args={"label_smoothing_factor": 0.9}).facts
-    (finding,) = check(0.9, facts)
-    assert finding.place == Place("config", "label_smoothing_factor")
+    finding = only(check(0.9, facts), place="config label_smoothing_factor")
     assert finding.fix.startswith("label_smoothing_factor=0.1")
 
 
@@ -63,16 +61,14 @@ SMALL = {"factor": 0.07, "factor_op": "mul", "head": "", "classes": 8}
 
 
 def test_cosines_that_are_made_smaller_are_found():
-    (finding,) = cosines(1e-7, 1e-7)
-    assert finding.severity is Severity.WARNING
+    finding = only(cosines(1e-7, 1e-7), "warning")
     assert finding.places == (Place("op", "mul"), Place("op", "cross_entropy"))
     assert "below 1.96" in finding.message
     assert "multiplied by the temperature" in finding.cause
 
 
 def test_a_quotient_is_named_as_one():
-    (finding,) = cosines(1e-7, factor_op="div")
-    assert finding.place == Place("op", "div")
+    finding = only(cosines(1e-7, factor_op="div"), place="op div")
     assert "divided by a number above 1" in finding.cause
 
 

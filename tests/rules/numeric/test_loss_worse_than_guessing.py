@@ -5,9 +5,8 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.loss_worse_than_guessing import STREAK, LossWorseThanGuessing
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only, report_by
 
 WORDS = 1000
 CHANCE = math.log(WORDS)
@@ -24,7 +23,7 @@ def found(losses, entropy=2.0, adapter=True, labels=100.0, **fields):
         if step % 16 == 0:
             values |= {"vocabulary": float(WORDS), "entropy": entropy}
         builder.step({"grad_l2": 1.0}, loss=float(loss), values=values, **fields)
-    report = Engine([LossWorseThanGuessing()]).check(builder.run)
+    report = report_by(LossWorseThanGuessing(), builder.run)
     return [each.evidence["reason"] for each in report.findings]
 
 
@@ -50,8 +49,7 @@ def test_what_the_inputs_cost_tells_bad_labels_from_a_bad_model(
         builder.run.append(Block("losses", step, np.array([7], np.int32), columns))
         values = {"labels": 9.0, "vocabulary": float(WORDS), "entropy": 1.0}
         builder.step({"grad_l2": 1.0}, loss=1.5 * CHANCE, values=values)
-    (finding,) = Engine([LossWorseThanGuessing()]).check(builder.run).findings
-    assert finding.evidence["reason"] == reason
+    finding = only(found_by(LossWorseThanGuessing(), builder.run), reason=reason)
     assert finding.severity.name == severity
 
 
@@ -77,7 +75,7 @@ def test_accumulated_losses_are_told_by_their_cross_entropy(terms, cost, reasons
         values = {"labels": 9.0, "vocabulary": float(WORDS), "entropy": 1.0}
         fields = {"loss": 1.9 * CHANCE, "micro_batches": 2}
         builder.step({"grad_l2": 1.0}, values=values, **fields)
-    findings = Engine([LossWorseThanGuessing()]).check(builder.run).findings
+    findings = found_by(LossWorseThanGuessing(), builder.run)
     assert [each.evidence["reason"] for each in findings] == reasons
 
 
@@ -111,7 +109,7 @@ def test_summed_micro_batches_are_judged_by_their_mean():
 def test_a_loss_without_labels_is_not_checked():
     builder = RunBuilder()
     builder.step(loss=9.0, values={"vocabulary": 1000.0, "entropy": 1.0})
-    (entry,) = Engine([LossWorseThanGuessing()]).check(builder.run).not_checked
+    (entry,) = report_by(LossWorseThanGuessing(), builder.run).not_checked
     assert "labels" in entry.reason
 
 
@@ -122,5 +120,5 @@ def test_a_run_that_goes_on_from_a_checkpoint_has_no_start():
     for _ in range(8):
         values = {"labels": 9.0, "vocabulary": 1000.0, "entropy": 1.0}
         builder.step({"grad_l2": 1.0}, loss=9 * CHANCE, values=values)
-    report = Engine([LossWorseThanGuessing()]).check(builder.run)
+    report = report_by(LossWorseThanGuessing(), builder.run)
     assert not np.any(report.findings)

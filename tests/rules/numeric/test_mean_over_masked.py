@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.mean_over_masked import MeanOverMasked
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 NAN = float("nan")
 
@@ -15,21 +13,13 @@ def check(*shares):
     for share in shares:
         detail = {"micro": 0} | ({} if share is None else {"counted": share})
         builder.step(ops=[("backward", "loss", detail)])
-    return Engine([MeanOverMasked()]).check(builder.run).findings
-
-
-def test_is_quiet_on_healthy_runs_and_not_checked_on_an_empty_one():
-    assert Engine([MeanOverMasked()]).check(healthy_lora().run).findings == ()
-    (missing,) = Engine([MeanOverMasked()]).check(RunBuilder().run).not_checked
-    assert missing.code == "NUM027"
+    return found_by(MeanOverMasked(), builder.run)
 
 
 def test_the_share_that_counts_is_told_and_only_noted():
-    (finding,) = check(0.05, 0.0625, 0.25, None)
-    assert finding.severity is Severity.INFO
+    finding = only(check(0.05, 0.0625, 0.25, None), "info", "op mean")
     assert "6.2% (5.0% to 25.0%)" in finding.message
     assert "16 times" in finding.message
-    assert str(finding.place) == "op mean"
     assert finding.last_step == 2
 
 
@@ -42,5 +32,4 @@ def test_all_that_was_looked_at_must_be_masked(shares):
 
 
 def test_batches_without_anything_that_counts_do_not_divide_by_zero():
-    (finding,) = check(0.0, 0.0, 0.0)
-    assert finding.evidence["share"] == 0
+    only(check(0.0, 0.0, 0.0), share=0)

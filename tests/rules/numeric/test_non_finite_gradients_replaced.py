@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from ftlab.rules.engine import Engine
-from ftlab.rules.numeric.non_finite_gradients_replaced import (
-    NonFiniteGradientsReplaced,
-)
-from tests.runs import RunBuilder, healthy_lora
+from ftlab.rules.numeric.non_finite_gradients_replaced import NonFiniteGradientsReplaced
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def report(norms, losses=None, skipped=False):
@@ -18,17 +15,13 @@ def report(norms, losses=None, skipped=False):
     for norm, loss in zip(norms, losses, strict=True):
         spoiled = {"grad_max": [1.0, norm]}
         builder.step(spoiled, grad_norm=norm, loss=loss, skipped=skipped)
-    return Engine([NonFiniteGradientsReplaced()]).check(builder.run)
+    return report_by(NonFiniteGradientsReplaced(), builder.run)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_finds_updates_whose_gradients_were_not_finite(value):
-    (finding,) = report([1.0, value, value, value, 1.0]).findings
-    assert [str(each) for each in finding.places] == [
-        "call torch.nan_to_num",
-        "param b",
-    ]
-    assert (finding.first_step, finding.last_step) == (1, 3)
+    finding = only(report([1.0, value, value, value, 1.0]).findings, steps=(1, 3))
+    assert places(finding) == ["call torch.nan_to_num", "param b"]
 
 
 def test_two_of_them_or_a_few_of_many_are_let_pass():
@@ -39,9 +32,3 @@ def test_two_of_them_or_a_few_of_many_are_let_pass():
 def test_skipped_updates_and_losses_that_follow_suit_are_another_matter():
     assert report([np.nan] * 8, skipped=True).findings == ()
     assert report([np.nan] * 8, losses=[2.0] + [np.nan] * 7).findings == ()
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    rules = [NonFiniteGradientsReplaced()]
-    assert Engine(rules).check(healthy_lora().run).findings == ()
-    assert Engine(rules).check(RunBuilder().run).not_checked

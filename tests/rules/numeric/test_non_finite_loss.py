@@ -6,15 +6,11 @@ import pytest
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_loss import NonFiniteLoss
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
 NAN, INF = math.nan, math.inf
-
-
-def check(builder):
-    return Engine([NonFiniteLoss()]).check(builder.run).findings
+check = checker(NonFiniteLoss())
 
 
 def losses(*values, **fields):
@@ -22,10 +18,6 @@ def losses(*values, **fields):
     for value in values:
         builder.step(loss=value, **fields)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 def test_is_quiet_on_huge_finite_losses():
@@ -37,9 +29,7 @@ def test_an_unmeasured_loss_is_not_nan():
 
 
 def test_names_the_first_step_and_counts():
-    (finding,) = check(losses(2.0, 2.5, NAN, 2.0, INF))
-    assert finding.severity is Severity.ERROR
-    assert (finding.first_step, finding.last_step) == (2, 4)
+    finding = only(check(losses(2.0, 2.5, NAN, 2.0, INF)), "error", steps=(2, 4))
     assert finding.message.startswith("loss is NaN at step 2; 2 of 5 losses")
     assert "it was 2.5 one step before" in finding.message
     assert finding.places == (Place("object", "loss"), Place("step", "2"))
@@ -95,8 +85,7 @@ def test_is_quiet_while_the_scaler_searches():
     for power in range(24, 19, -1):
         builder.step(loss=INF, skipped=True, loss_scale=2.0**power)
     builder.step(loss=NAN, skipped=True, loss_scale=2.0**19)
-    for _ in range(10):
-        builder.step(loss=2.0, loss_scale=2.0**18)
+    builder.steps(10, loss=2.0, loss_scale=2.0**18)
     assert check(builder) == ()
 
 
@@ -118,8 +107,7 @@ def test_an_infinite_loss_at_scale_one_counts():
 
 
 def test_stays_one_finding_in_a_long_run():
-    (finding,) = check(losses(*[2.0] * 10, *[NAN] * 700))
-    assert (finding.first_step, finding.last_step) == (10, 709)
+    only(check(losses(*[2.0] * 10, *[NAN] * 700)), steps=(10, 709))
 
 
 @pytest.mark.parametrize("norm", [0.0, NAN])
@@ -146,8 +134,7 @@ def test_names_the_operation_where_it_is_known():
     builder = losses(2.0, NAN)
     detail = {"of": "loss", "ops": ["log", "mul"], "reasons": ["zero times infinity"]}
     builder.run.append(Event("origin", 1, 0.0, "", detail))
-    (finding,) = check(builder)
+    finding = only(check(builder), origin="log and mul")
     assert finding.places[:2] == (Place("op", "log"), Place("op", "mul"))
     assert "log and mul produced it" in finding.message
     assert "multiplied by 0" in finding.cause
-    assert finding.evidence["origin"] == "log and mul"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.not_what_the_loss_takes import NotWhatTheLossTakes
 from tests.rules.numeric.losses import losses
+from tests.runs import only
 
 
 def check(*rows, **meta):
@@ -14,23 +15,19 @@ def check(*rows, **meta):
 
 @pytest.mark.parametrize("op", ["softmax", "sigmoid"])
 def test_probabilities_before_a_cross_entropy_are_found(op):
-    (finding,) = check({}, of=op)
-    assert finding.severity is Severity.ERROR
+    finding = only(check({}, of=op), "error")
     assert finding.place == Place("op", op)
     assert ("3.87" in finding.message) == (op == "softmax")
 
 
 def test_a_sigmoid_before_a_binary_cross_entropy_is_found():
     binary = {"loss": "binary_cross_entropy_with_logits", "normalised": False}
-    (finding,) = check({}, of="sigmoid", **binary)
-    assert finding.evidence["reason"] == "probabilities"
+    only(check({}, of="sigmoid", **binary), reason="probabilities")
     assert check({}, of="mm", **binary) == ()
 
 
 def test_a_likelihood_of_scores_is_found():
-    (finding,) = check({"log_total": 4.8}, normalised=False)
-    assert finding.severity is Severity.ERROR
-    assert finding.evidence["reason"] == "scores"
+    only(check({"log_total": 4.8}, normalised=False), "error", reason="scores")
 
 
 def test_log_probabilities_by_another_way_are_healthy():
@@ -38,8 +35,7 @@ def test_log_probabilities_by_another_way_are_healthy():
 
 
 def test_a_likelihood_of_probabilities_is_a_note():
-    (finding,) = check({"log_total": 4.8}, normalised=False, of="softmax")
-    assert finding.severity is Severity.INFO
+    only(check({"log_total": 4.8}, normalised=False, of="softmax"), "info")
 
 
 def test_logits_are_healthy():
@@ -54,8 +50,7 @@ DIVERGENCE = {"loss": "kl_div", "normalised": False}
     [("softmax", "probabilities"), ("sigmoid", "probabilities"), ("mm", "scores")],
 )
 def test_a_divergence_of_what_is_no_log_probability_is_found(op, reason):
-    (finding,) = check({"off_total": 1e-6}, of=op, **DIVERGENCE)
-    assert finding.severity is Severity.ERROR
+    finding = only(check({"off_total": 1e-6}, of=op, **DIVERGENCE), "error")
     assert finding.places == (Place("op", "kl_div"), Place("op", op))
     assert finding.evidence["reason"] == reason
 

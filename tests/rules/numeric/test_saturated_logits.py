@@ -2,10 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.saturated_logits import SaturatedLogits
 from tests.rules.numeric.losses import losses
+from tests.runs import only
 
 
 def check(*rows, **meta):
@@ -17,8 +18,7 @@ SCALED = {"factor": 1000.0, "factor_op": "div", "head": "lm_head"}
 
 
 def test_a_constant_that_saturates_is_found():
-    (finding,) = check(SATURATED, **SCALED)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(SATURATED, **SCALED), "error")
     assert finding.places == (Place("op", "div"), Place("module", "lm_head"))
     assert "without it 4.82" in finding.message
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.second_moment_stuck import SecondMomentStuck
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 AT = (0, 4, 8, 16)
 
@@ -25,13 +23,11 @@ def report(
         if step in AT:
             columns["moment2_l2"] = moments[min(AT.index(step), len(moments) - 1)]
         builder.step(columns, **fields)
-    return Engine([SecondMomentStuck()]).check(builder.run)
+    return report_by(SecondMomentStuck(), builder.run)
 
 
 def test_finds_a_moment_that_stays_above_small_gradients():
-    (finding,) = report(900.0).findings
-    assert finding.severity is Severity.WARNING
-    assert str(finding.place) == "optimizer exp_avg_sq"
+    finding = only(report(900.0).findings, "warning", "optimizer exp_avg_sq")
     assert (finding.first_step, finding.last_step) == (0, 16)
     assert finding.evidence["factor"] == pytest.approx(300.0, rel=1e-3)
 
@@ -66,8 +62,3 @@ def test_only_half_precision_is_judged():
 @pytest.mark.parametrize(("other", "found"), [((8, 8), 1), ((8, 9), 0)])
 def test_takes_half_of_what_is_trained(other, found):
     assert len(report(900.0, sizes=((8, 8), other)).findings) == found
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([SecondMomentStuck()]).check(healthy_lora().run).findings == ()
-    assert Engine([SecondMomentStuck()]).check(RunBuilder().run).not_checked

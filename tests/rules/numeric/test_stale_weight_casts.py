@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.stale_weight_casts import TABLE, StaleWeightCasts
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, places, report_by
 
 
 def report(*marks):
@@ -20,21 +18,14 @@ def report(*marks):
             ids = np.arange(2, dtype=np.int32)
             column = {"stale": np.array(values, np.float32)}
             builder.run.append(Block(TABLE, step, ids, column))
-    return Engine([StaleWeightCasts()]).check(builder.run)
+    return report_by(StaleWeightCasts(), builder.run)
 
 
 def test_finds_the_first_stale_weight():
-    (finding,) = report(None, (0, 1), None, (0, 1)).findings
-    assert finding.severity is Severity.ERROR
-    assert [str(each) for each in finding.places] == ["call torch.autocast", "param b"]
-    assert (finding.first_step, finding.last_step) == (1, 3)
+    finding = only(report(None, (0, 1), None, (0, 1)).findings, "error", steps=(1, 3))
+    assert places(finding) == ["call torch.autocast", "param b"]
     assert "1 layer of 2" in finding.message
 
 
 def test_weights_that_were_compared_and_fit_are_fine():
     assert report(None, (0, 0)).findings == ()
-
-
-def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([StaleWeightCasts()]).check(healthy_lora().run).findings == ()
-    assert Engine([StaleWeightCasts()]).check(RunBuilder().run).not_checked

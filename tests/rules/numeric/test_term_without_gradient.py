@@ -3,11 +3,11 @@
 import pytest
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Place, Severity
 from ftlab.records.step import LedgerEntry, StepRecord
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.term_without_gradient import TermWithoutGradient
 from ftlab.runlog.run import Run
+from tests.runs import only
 
 
 def check(*terms, loss=5.0, **model):
@@ -21,9 +21,7 @@ def check(*terms, loss=5.0, **model):
 
 
 def test_a_term_that_varies_is_found():
-    (finding,) = check(0.2, 0.21, 0.19)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("object", "loss")
+    finding = only(check(0.2, 0.21, 0.19), "warning", "object loss")
     assert "4 % of the loss" in finding.message
     assert finding.evidence["spread"] == pytest.approx(0.02)
 
@@ -34,11 +32,9 @@ def test_a_term_that_is_taken_off_counts_as_well():
 
 
 def test_where_a_part_of_the_model_is_frozen_it_is_a_note():
-    (finding,) = check(0.2, 0.21, 0.19, trainable=5)
-    assert finding.severity is Severity.INFO
+    only(check(0.2, 0.21, 0.19, trainable=5), "info")
     adapters = {"default": {"peft_type": "LORA"}}
-    (finding,) = check(0.2, 0.21, 0.19, trainable=5, peft=adapters)
-    assert finding.severity is Severity.WARNING
+    only(check(0.2, 0.21, 0.19, trainable=5, peft=adapters), "warning")
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,10 @@ import math
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.update_below_precision import UpdateBelowPrecision
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
-
-def check(builder):
-    return Engine([UpdateBelowPrecision()]).check(builder.run).findings
+check = checker(UpdateBelowPrecision())
 
 
 def stuck(*shares, rates=(1e-5,) * 48, every=16, sizes=((8, 8),), skipped=()):
@@ -26,19 +22,13 @@ def stuck(*shares, rates=(1e-5,) * 48, every=16, sizes=((8, 8),), skipped=()):
     return builder
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_finds_weights_that_stand_still():
-    (finding,) = check(stuck(0.95, rates=(1e-5,) * 48))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(stuck(0.95, rates=(1e-5,) * 48)), "error", steps=(0, 32))
     assert "95 % of the weights in 1 tensor (100 % of the trained elements)" in (
         finding.message
     )
     assert "bfloat16" in finding.cause
     assert "1e-05" in finding.cause
-    assert (finding.first_step, finding.last_step) == (0, 32)
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.89, 0), (0.9, 1)])
@@ -70,8 +60,7 @@ def test_the_first_update_may_move_more_of_them(least, found):
 
 def test_norm_weights_alone_are_let_pass():
     assert check(stuck(1.0, 0.1, sizes=((10,), (10, 10)))) == ()
-    (finding,) = check(stuck(1.0, 0.1, sizes=((10,), (10, 9))))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(stuck(1.0, 0.1, sizes=((10,), (10, 9)))), "warning")
     assert finding.place.name == "w0"
 
 
@@ -117,8 +106,7 @@ def test_nan_means_nothing_could_move():
 def test_weights_in_no_group_are_not_judged():
     builder = RunBuilder()
     builder.tensor("w", dtype="bfloat16", meta={"group": -1})
-    for _ in range(4):
-        builder.step({"stuck_share": [1.0]})
+    builder.steps(4, {"stuck_share": [1.0]})
     assert check(builder) == ()
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, places, report_by
 
 
 def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
@@ -19,16 +18,15 @@ def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
         value = loss if skip else 2.0
         builder.step(columns, skipped=bool(skip), loss_scale=scale, loss=value)
         scale *= 0.5 if skip else 1.0
-    return Engine([UpdatesSkippedByScaler()]).check(builder.run)
+    return report_by(UpdatesSkippedByScaler(), builder.run)
 
 
 @pytest.mark.parametrize("loss", [np.inf, np.nan])
 def test_finds_a_loss_that_overflows_at_every_scale(loss):
-    (finding,) = report([1, 1, 1], loss=loss).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report([1, 1, 1], loss=loss).findings, "error")
     assert finding.evidence["reason"] == "loss-overflows"
     assert "65536, 32768, 16384" in finding.message
-    assert [str(place) for place in finding.places] == [
+    assert places(finding) == [
         "call GradScaler.update",
         "object loss",
         "param model.layers.0.w",
@@ -40,8 +38,7 @@ def test_two_infinite_losses_are_not_enough():
 
 
 def test_finds_gradients_that_overflow_at_a_scale_of_1():
-    (finding,) = report([1] * 17).findings
-    assert finding.evidence["reason"] == "gradients-overflow"
+    finding = only(report([1] * 17).findings, reason="gradients-overflow")
     assert "65536, 32768, ... 1" in finding.message
     assert "1 of 2 tensors" in finding.cause
     assert "layers.0.w" in finding.cause
@@ -74,13 +71,6 @@ def test_skips_before_the_first_update_do_not_count_as_growing():
     assert report([1] * 12 + [0] * 6).findings == ()
 
 
-def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
-    found = Engine([UpdatesSkippedByScaler()]).check(healthy_lora().run)
-    assert not found.findings
-    assert not found.not_checked
-    assert Engine([UpdatesSkippedByScaler()]).check(RunBuilder().run).not_checked
-
-
 def anew(scales, used, skips=None):
     """Make a run of which each step's scaler and scale are told."""
     builder = RunBuilder()
@@ -88,13 +78,11 @@ def anew(scales, used, skips=None):
     for scale, count, skip in zip(scales, used, skips, strict=True):
         values = {"scaler": count}
         builder.step(skipped=bool(skip), loss_scale=scale, loss=2.0, values=values)
-    return Engine([UpdatesSkippedByScaler()]).check(builder.run).findings
+    return found_by(UpdatesSkippedByScaler(), builder.run)
 
 
 def test_finds_a_new_scaler_in_each_step():
-    (finding,) = anew([1024] * 4, [1, 2, 3, 4])
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "made-anew"
+    finding = only(anew([1024] * 4, [1, 2, 3, 4]), "warning", reason="made-anew")
     assert str(finding.places[0]) == "call GradScaler"
     assert (finding.first_step, finding.last_step) == (0, 2)
     assert anew([1024] * 3, [1, 2, 3]) == ()

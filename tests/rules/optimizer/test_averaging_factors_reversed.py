@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.averaging_factors_reversed import AveragingFactorsReversed
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*betas, kind="AdamW", module="torch.optim.adamw"):
@@ -12,17 +11,11 @@ def check(*betas, kind="AdamW", module="torch.optim.adamw"):
     builder = RunBuilder()
     builder.facts(optimizers=({"class": kind, "module": module, "groups": [group]},))
     builder.step()
-    return Engine([AveragingFactorsReversed()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    engine = Engine([AveragingFactorsReversed()])
-    assert engine.check(healthy_lora().run).findings == ()
+    return found_by(AveragingFactorsReversed(), builder.run)
 
 
 def test_finds_betas_in_the_wrong_order():
-    (finding,) = check(0.999, 0.9)
-    assert str(finding.place) == "optimizer betas"
+    finding = only(check(0.999, 0.9), place="optimizer betas")
     assert finding.fix == "betas=(0.9, 0.999)"
     assert "the last 1000 gradients" in finding.cause
 

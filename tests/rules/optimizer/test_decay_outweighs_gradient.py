@@ -2,13 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.decay_outweighs_gradient import DecayOutweighsGradient
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only, places
 
-
-def check(builder):
-    return Engine([DecayOutweighsGradient()]).check(builder.run).findings
+check = checker(DecayOutweighsGradient())
 
 
 def run(
@@ -37,17 +34,9 @@ def penalty(grad, **settings):
     return run(kind="Adam", decay=0.1, columns=columns, **({"steps": 7} | settings))
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_finds_updates_that_are_decay():
-    (finding,) = check(run())
-    assert [str(place) for place in finding.places] == [
-        "optimizer weight_decay",
-        "param w",
-    ]
-    assert finding.evidence["reason"] == "decoupled"
+    finding = only(check(run()), reason="decoupled")
+    assert places(finding) == ["optimizer weight_decay", "param w"]
     assert "50 % of the update is weight decay in 1 tensor" in finding.message
 
 
@@ -72,8 +61,7 @@ def test_finds_a_penalty_of_ten_gradients(grad, found):
 
 
 def test_the_penalty_acts_on_lora_as_well():
-    (finding,) = check(penalty(0.001, role="lora_A"))
-    assert finding.evidence["reason"] == "penalty"
+    finding = only(check(penalty(0.001, role="lora_A")), reason="penalty")
     assert finding.first_step == 4
 
 

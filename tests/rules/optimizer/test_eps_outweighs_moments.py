@@ -4,13 +4,10 @@ import math
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.eps_outweighs_moments import EpsOutweighsMoments
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
-
-def check(builder):
-    return Engine([EpsOutweighsMoments()]).check(builder.run).findings
+check = checker(EpsOutweighsMoments())
 
 
 def run(*, eps=0.1, share=1.0, move=1e-3, first=0, steps=(0, 1, 2, 3), lr=1e-3):
@@ -30,17 +27,11 @@ def run(*, eps=0.1, share=1.0, move=1e-3, first=0, steps=(0, 1, 2, 3), lr=1e-3):
     return builder
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_finds_an_eps_that_is_all_of_the_denominator():
-    (finding,) = check(run())
-    assert str(finding.place) == "optimizer eps"
+    finding = only(check(run()), place="optimizer eps", steps=(1, 3))
     assert [str(place) for place in finding.places[1:]] == ["param w"]
     assert "eps = 0.1" in finding.message
     assert finding.evidence["update_over_rate"] == pytest.approx(1e-3, rel=1e-3)
-    assert (finding.first_step, finding.last_step) == (1, 3)
 
 
 @pytest.mark.parametrize(("eps", "found"), [(1e-8, 0), (1e-7, 0), (2e-7, 1)])
@@ -73,8 +64,7 @@ def test_needs_half_of_what_is_trained():
     builder = run()
     builder.tensor("large", shape=(100, 100))
     measured = {"eps_share": [1.0, 0.0, 0.0], "update_l2": [1e-5, 1e-5, 1.0]}
-    for _ in range(4):
-        builder.step({"has_grad": 1.0} | measured)
+    builder.steps(4, {"has_grad": 1.0} | measured)
     assert check(builder) == ()
 
 

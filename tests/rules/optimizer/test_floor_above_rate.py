@@ -2,32 +2,22 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.floor_above_rate import FloorAboveRate
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
 COSINE = {"class": "CosineAnnealingLR", "optimizer_index": 0}
 HIGH = {"eta_min": 1e-2, "base_lrs": [1e-4], "T_max": 20}
 PLATEAU = {"class": "ReduceLROnPlateau", "optimizer_index": 0}
-
-
-def check(builder):
-    return Engine([FloorAboveRate()]).check(builder.run).findings
+check = checker(FloorAboveRate())
 
 
 def told(*schedulers, **training):
     return check(RunBuilder().facts(schedulers=schedulers, training=training))
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_a_cosine_that_rises_to_its_floor():
-    (finding,) = told(COSINE | {"asked": HIGH})
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "eta_min")
+    finding = only(told(COSINE | {"asked": HIGH}), "warning", "config eta_min")
     assert finding.evidence["reason"] == "rises-to-its-floor"
     assert "is 0.01, above the rate that it should limit, 0.0001" in finding.message
 
@@ -65,8 +55,7 @@ def test_of_a_chain_the_last_part_is_read():
     ids=["one-group", "second-scheduler", "a-part-of-the-run"],
 )
 def test_what_may_be_meant_is_noted(schedulers, training):
-    (finding,) = told(*schedulers, **training)
-    assert finding.severity is Severity.INFO
+    only(told(*schedulers, **training), "info")
 
 
 def test_groups_without_a_rate_are_left_out():
@@ -79,13 +68,11 @@ def test_the_arguments_of_a_trainer_before_it_has_a_scheduler():
     def asked(**settings):
         return told(args=args, asked={"lr_scheduler_kwargs": settings}, max_steps=10)
 
-    (finding,) = asked(min_lr=1e-2)
-    assert finding.place == Place("config", "min_lr")
+    finding = only(asked(min_lr=1e-2), place="config min_lr")
     assert finding.places[1] == Place("config", "lr_scheduler_kwargs")
     assert len(asked(min_lr_rate=2.0)) == 1
     args |= {"lr_scheduler_type": "reduce_lr_on_plateau"}
-    (waiting,) = asked(min_lr=1e-2)
-    assert waiting.evidence["reason"] == "never-cuts"
+    only(asked(min_lr=1e-2), reason="never-cuts")
     assert asked(min_lr=1e-5) == asked(min_lr_rate=0.1) == asked() == ()
 
 
@@ -101,10 +88,7 @@ def waiting(rates, floors=(1e-3,), used=None):
 
 
 def test_a_plateau_that_never_cuts():
-    (finding,) = waiting([1e-4] * 3)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "min_lr")
-    assert finding.evidence["reason"] == "never-cuts"
+    only(waiting([1e-4] * 3), "warning", "config min_lr", reason="never-cuts")
 
 
 def test_plateaus_at_their_floor_and_warmups_are_quiet():

@@ -4,10 +4,8 @@ import pytest
 import torch
 
 from ftlab.probes.optimizer.optimizer_facts import optimizer_facts
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_setting_not_read import GroupSettingNotRead
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 class Reader(torch.optim.AdamW):
@@ -21,20 +19,16 @@ def check(rates=(1e-6, 1e-6), steps=3, kind=torch.optim.AdamW, scheduled=False, 
     if scheduled:
         torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5)
     builder = RunBuilder().facts(optimizers=optimizer_facts(model, [optimizer]))
-    for _ in range(steps):
-        builder.step(lr=rates)
-    return Engine([GroupSettingNotRead()]).check(builder.run).findings
+    builder.steps(steps, lr=rates)
+    return found_by(GroupSettingNotRead(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
-    assert Engine([GroupSettingNotRead()]).check(healthy_lora().run).findings == ()
     assert check() == ()
 
 
 def test_a_rate_under_another_librarys_name():
-    (finding,) = check(learning_rate=1e-2)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "param_groups[1]")
+    finding = only(check(learning_rate=1e-2), "warning", "optimizer param_groups[1]")
     assert finding.evidence["key"] == "learning_rate"
     assert "its lr is the default, 1e-06" in finding.message
     assert check(learning_rate=1e-2, steps=1) == ()

@@ -3,9 +3,8 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_without_parameters import GroupWithoutParameters
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, places
 
 REST = {"lr": 1e-3, "count": 20, "names": ["layers.0.weight"]}
 HEAD = {"lr": 1e-2, "count": 0, "names": []}
@@ -14,27 +13,22 @@ HEAD = {"lr": 1e-2, "count": 0, "names": []}
 def check(*groups, wrapper="OptimizedModule"):
     optimizers = ({"class": "AdamW", "groups": list(groups)},)
     builder = RunBuilder().facts(optimizers=optimizers, model={"wrapped_in": wrapper})
-    return Engine([GroupWithoutParameters()]).check(builder.run).findings
+    return found_by(GroupWithoutParameters(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
     assert check(REST, HEAD | {"count": 1}) == ()
-    found = Engine([GroupWithoutParameters()]).check(healthy_lora().run)
-    assert found.findings == ()
 
 
 def test_a_group_whose_names_have_the_wrappers_before_them():
-    (finding,) = check(REST, HEAD)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "param_groups[1]")
+    finding = only(check(REST, HEAD), "warning", "optimizer param_groups[1]")
     assert Place("call", "torch.compile") in finding.places
     (finding,) = check(REST, HEAD, wrapper="DistributedDataParallel")
     assert Place("call", "torch.compile") not in finding.places
 
 
 def test_in_a_bare_model_it_may_be_meant():
-    (finding,) = check(REST, HEAD, wrapper="")
-    assert finding.severity is Severity.INFO
+    only(check(REST, HEAD, wrapper=""), "info")
 
 
 @pytest.mark.parametrize(
@@ -73,11 +67,8 @@ def test_a_group_without_decay_that_misses_the_norms_is_noted(
     empty = REST | {"weight_decay": of_empty, "count": 0, "names": []}
     builder = RunBuilder().facts(optimizers=({"groups": [rest, empty]},))
     builder.tensor("norm.weight", shape=shape)
-    findings = Engine([GroupWithoutParameters()]).check(builder.run).findings
+    findings = found_by(GroupWithoutParameters(), builder.run)
     assert len(findings) == found
     for finding in findings:
         assert finding.severity is Severity.INFO
-        assert [str(place) for place in finding.places] == [
-            "optimizer param_groups[1]",
-            "param norm.weight",
-        ]
+        assert places(finding) == ["optimizer param_groups[1]", "param norm.weight"]

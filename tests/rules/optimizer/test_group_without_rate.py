@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Severity
 from ftlab.rules.optimizer.group_without_rate import GroupWithoutRate
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only, report_by
 
 
 def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
@@ -19,36 +18,29 @@ def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
         for lr, first in zip(rates, initial, strict=True)
     ]
     builder.facts(optimizers=({"class": "AdamW", "groups": groups},))
-    for _ in range(steps):
-        builder.step({"weight_l2": [1.0, b_norm]}, lr=rates)
-    return Engine([GroupWithoutRate()]).check(builder.run)
+    builder.steps(steps, {"weight_l2": [1.0, b_norm]}, lr=rates)
+    return report_by(GroupWithoutRate(), builder.run)
 
 
 def test_is_quiet_on_a_healthy_run():
     assert report((1e-3, 1e-3), (1e-3, 1e-3)).findings == ()
-    assert Engine([GroupWithoutRate()]).check(healthy_lora().run).findings == ()
 
 
 def test_a_pair_whose_second_factor_cannot_move_is_an_error():
-    (finding,) = report((1e-3, 0.0), (1e-3, 0.0)).findings
-    assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "optimizer lr"
+    finding = only(report((1e-3, 0.0), (1e-3, 0.0)).findings, "error", "optimizer lr")
     assert "param_groups[1]" in finding.fix
 
 
 def test_a_pair_that_was_trained_before_is_a_warning():
-    (finding,) = report((1e-3, 0.0), (1e-3, 0.0), b_norm=1.0).findings
-    assert finding.severity is Severity.WARNING
+    only(report((1e-3, 0.0), (1e-3, 0.0), b_norm=1.0).findings, "warning")
 
 
 def test_a_frozen_first_factor_is_only_noted():
-    (finding,) = report((0.0, 1e-3), (0.0, 1e-3), b_norm=1.0).findings
-    assert finding.severity is Severity.INFO
+    only(report((0.0, 1e-3), (0.0, 1e-3), b_norm=1.0).findings, "info")
 
 
 def test_nothing_with_a_rate_is_an_error():
-    (finding,) = report((0.0, 0.0), (0.0, 0.0), b_norm=1.0).findings
-    assert finding.severity is Severity.ERROR
+    only(report((0.0, 0.0), (0.0, 0.0), b_norm=1.0).findings, "error")
 
 
 def test_what_a_schedule_gives_is_let_pass():
@@ -78,21 +70,17 @@ def at_zero(rate=0.0, made=0, updates=8, initial=1e-3):
     for step in range(updates):
         lr = rate if step == updates - 1 else 0.0
         builder.step(ops=("backward", *((moves,) if step < made else ())), lr=(lr,))
-    return Engine([GroupWithoutRate()]).check(builder.run).findings
+    return found_by(GroupWithoutRate(), builder.run)
 
 
 def test_a_schedule_that_is_never_stepped_keeps_everything_at_zero():
-    (finding,) = at_zero()
-    assert finding.evidence["reason"] == "never-stepped"
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("call", "scheduler.step")
+    only(at_zero(), "warning", "call scheduler.step", reason="never-stepped")
     assert at_zero(updates=7) == ()
     assert at_zero(rate=1e-3) == ()
 
 
 def test_a_schedule_that_gives_nothing():
-    (finding,) = at_zero(made=8)
-    assert finding.evidence["reason"] == "schedule-at-zero"
+    only(at_zero(made=8), reason="schedule-at-zero")
     assert at_zero(made=1) == ()
 
 

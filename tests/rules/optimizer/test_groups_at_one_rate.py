@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.groups_at_one_rate import GroupsAtOneRate
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 
 def check(*rates, made=(1.0, 100.0), schedulers=(), ops=()):
@@ -15,36 +13,29 @@ def check(*rates, made=(1.0, 100.0), schedulers=(), ops=()):
     )
     for each in rates:
         builder.step(lr=each, ops=ops)
-    return Engine([GroupsAtOneRate()]).check(builder.run).findings
+    return found_by(GroupsAtOneRate(), builder.run)
 
 
 FLAT = ((100.0, 100.0), (90.0, 90.0), (80.0, 80.0))
 
 
 def test_is_quiet_on_healthy_runs():
-    assert Engine([GroupsAtOneRate()]).check(healthy_lora().run).findings == ()
     assert check((1.0, 100.0), (0.9, 90.0), (0.8, 80.0), (0.7, 70.0)) == ()
 
 
 def test_rates_that_were_never_used():
-    (finding,) = check(*FLAT)
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "never-used"
-    assert finding.place == Place("optimizer", "lr")
+    finding = only(check(*FLAT), "warning", "optimizer lr", reason="never-used")
     assert (finding.first_step, finding.last_step) == (0, 2)
     assert "all 2 groups of optimizer 0 have a learning rate of 100" in finding.message
     assert check(*FLAT[:2]) == ()
 
 
 def test_rates_that_were_given_up_may_be_a_second_stage():
-    (finding,) = check((1.0, 100.0), *FLAT)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "given-up"
+    only(check((1.0, 100.0), *FLAT), "info", reason="given-up")
 
 
 def test_a_warmup_from_zero_is_no_use_of_rates():
-    (finding,) = check((0.0, 0.0), *FLAT)
-    assert finding.severity is Severity.WARNING
+    only(check((0.0, 0.0), *FLAT), "warning")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.loss_maximized import LossMaximized
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, found_by, only
 
 GUESSING = math.log(128)
 
@@ -25,26 +23,18 @@ def check(losses, maximize=True, names=("m.w",), classes=128):
         values = {"token_loss": np.array([loss], np.float32)}
         builder.run.append(Block("losses", number, np.zeros(1, np.int32), values))
         builder.step()
-    return Engine([LossMaximized()]).check(builder.run).findings
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([LossMaximized()]).check(healthy_lora().run).findings == ()
+    return found_by(LossMaximized(), builder.run)
 
 
 def test_a_loss_that_climbs_past_guessing():
-    (finding,) = check([4.8, 4.84, 4.9, 5.2])
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "maximize")
+    finding = only(check([4.8, 4.84, 4.9, 5.2]), "warning", "optimizer maximize")
     assert finding.evidence["reason"] == "past-guessing"
     assert "guessing gives 4.85" in finding.message
 
 
 @pytest.mark.parametrize(("last", "classes"), [(GUESSING - 0.01, 128), (5.0, 0)])
 def test_what_may_be_unlearning_is_noted(last, classes):
-    (finding,) = check([0.1, 0.2, 0.4, last], classes=classes)
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "rising"
+    only(check([0.1, 0.2, 0.4, last], classes=classes), "info", reason="rising")
 
 
 @pytest.mark.parametrize(

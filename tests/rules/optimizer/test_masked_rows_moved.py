@@ -5,13 +5,10 @@ import pytest
 
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.masked_rows_moved import MaskedRowsMoved
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, only, places
 
-
-def check(builder):
-    return Engine([MaskedRowsMoved()]).check(builder.run).findings
+check = checker(MaskedRowsMoved())
 
 
 def run(*looks, decay=0.01, grad=1.0):
@@ -32,18 +29,13 @@ def run(*looks, decay=0.01, grad=1.0):
 
 
 def test_finds_masked_rows_that_decay_moves():
-    (finding,) = check(run((40, 39, 39), (40, 39, 39)))
-    assert [str(place) for place in finding.places] == [
-        "param words.weight",
-        "optimizer weight_decay",
-    ]
-    assert finding.evidence["reason"] == "weight-decay"
+    finding = only(check(run((40, 39, 39), (40, 39, 39))), reason="weight-decay")
+    assert places(finding) == ["param words.weight", "optimizer weight_decay"]
     assert "97.5 % of the rows of words.weight" in finding.message
 
 
 def test_without_decay_it_is_momentum():
-    (finding,) = check(run((40, 39, 39), (40, 39, 39), decay=0.0))
-    assert finding.evidence["reason"] == "momentum"
+    finding = only(check(run((40, 39, 39), (40, 39, 39), decay=0.0)), reason="momentum")
     assert str(finding.places[1]) == "optimizer exp_avg"
 
 

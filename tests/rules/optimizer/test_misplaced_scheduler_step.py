@@ -2,10 +2,9 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
-from tests.runs import RunBuilder, healthy_lora, loop_ops
+from tests.runs import RunBuilder, checker, loop_ops, only, report_by
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
 EVALUATE = ("forward", "model", {"mode": "eval", "grad_enabled": False})
@@ -23,8 +22,7 @@ def plan(number=0, **detail):
     return ("scheduler_step", f"scheduler {number}", rates)
 
 
-def check(builder):
-    return Engine([MisplacedSchedulerStep()]).check(builder.run).findings
+check = checker(MisplacedSchedulerStep())
 
 
 def loop(*ops, count=6, before=(), **facts):
@@ -34,10 +32,6 @@ def loop(*ops, count=6, before=(), **facts):
     for step in range(count):
         builder.step(ops=(*before, *ops) if step == 0 else ops)
     return builder
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
 
 
 @pytest.mark.parametrize(
@@ -70,9 +64,7 @@ def test_legal_orders_are_quiet(ops):
 
 
 def test_before_the_optimizer():
-    (finding,) = check(loop(*loop_ops("before")))
-    assert finding.evidence["kind"] == "before-optimizer"
-    assert finding.severity is Severity.WARNING
+    finding = only(check(loop(*loop_ops("before"))), "warning", kind="before-optimizer")
     assert "between the forward pass and the step of optimizer 0" in finding.message
     order = Place("call", "scheduler.step before optimizer.step")
     assert finding.places == (order, Place("call", "scheduler.step"))
@@ -84,24 +76,20 @@ def test_a_closure_runs_the_forward_within_the_update():
 
 
 def test_twice():
-    (finding,) = check(loop(*loop_ops("twice")))
-    assert finding.evidence["kind"] == "several-times"
+    finding = only(check(loop(*loop_ops("twice"))), kind="several-times")
     assert "2 scheduler steps for one optimizer step" in finding.message
 
 
 def test_per_micro_batch():
     micro = [op for i in range(4) for op in (FORWARD, back(i), plan())]
-    (finding,) = check(loop(ZERO, *micro, STEP))
-    assert finding.evidence["kind"] == "per-micro-batch"
-    assert finding.severity is Severity.ERROR
+    finding = only(check(loop(ZERO, *micro, STEP)), "error", kind="per-micro-batch")
     assert "once per micro-batch: 4 scheduler steps" in finding.message
 
 
 def test_repetitions_that_the_ledger_joined_count():
     twice = plan(times=2)
     builder = loop(FORWARD, back(), STEP, plan())
-    for _ in range(8):
-        builder.step(ops=(FORWARD, back(), STEP, twice))
+    builder.steps(8, ops=(FORWARD, back(), STEP, twice))
     assert len(check(builder)) == 1
 
 
@@ -112,8 +100,7 @@ def test_takes_three_repetitions(count, found):
 
 def test_takes_half_of_the_updates():
     builder = loop(*loop_ops("before"), count=4)
-    for _ in range(5):
-        builder.step(ops=loop_ops("after"))
+    builder.steps(5, ops=loop_ops("after"))
     assert check(builder) == ()
 
 
@@ -177,8 +164,7 @@ CHAINED = (
 
 def test_a_scheduler_within_a_chain_that_the_loop_steps_too():
     ops = (FORWARD, back(), STEP, plan(1), plan(0))
-    (finding,) = check(loop(*ops, schedulers=CHAINED))
-    assert finding.severity is Severity.ERROR
+    finding = only(check(loop(*ops, schedulers=CHAINED)), "error")
     assert finding.evidence["kind"] == "within-a-chain"
     assert finding.place == Place("call", "scheduler 1.step")
     assert "the loop steps LinearLR as well" in finding.message
@@ -204,14 +190,13 @@ def test_what_a_chain_holds_may_be_stepped_before_the_run():
 def test_the_first_cycle_of_a_window_is_not_whole():
     builder = RunBuilder()
     builder.step_number = 7
-    for _ in range(3):
-        builder.step(ops=loop_ops("before"))
+    builder.steps(3, ops=loop_ops("before"))
     assert check(builder) == ()
 
 
 def test_without_a_scheduler_there_is_nothing_to_check():
     def unchecked(builder):
-        return Engine([MisplacedSchedulerStep()]).check(builder.run).not_checked
+        return report_by(MisplacedSchedulerStep(), builder.run).not_checked
 
     assert unchecked(loop(FORWARD, back(), STEP)) == ()
     waiting = loop(FORWARD, back(), STEP, schedulers=({"optimizer_index": 0},))

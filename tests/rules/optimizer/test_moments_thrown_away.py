@@ -2,13 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.moments_thrown_away import MomentsThrownAway
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, only, places
 
-
-def check(builder):
-    return Engine([MomentsThrownAway()]).check(builder.run).findings
+check = checker(MomentsThrownAway())
 
 
 def run(*counts, cleared=0, ops=(), written=()):
@@ -27,17 +24,14 @@ def test_takes_three_beginnings(last, found):
 
 
 def test_says_that_the_optimizer_was_made_anew():
-    (finding,) = check(run(0, 1, 1, 2, 2, 3))
+    finding = only(check(run(0, 1, 1, 2, 2, 3)), reason="made-anew", steps=(1, 5))
     assert "AdamW started with empty moments for the third time" in finding.message
-    assert [str(place) for place in finding.places] == ["optimizer state", "call AdamW"]
-    assert (finding.first_step, finding.last_step) == (1, 5)
-    assert finding.evidence["reason"] == "made-anew"
+    assert places(finding) == ["optimizer state", "call AdamW"]
 
 
 def test_says_that_the_state_was_cleared():
-    (finding,) = check(run(0, 1, 2, 3, cleared=9))
+    finding = only(check(run(0, 1, 2, 3, cleared=9)), reason="cleared")
     assert str(finding.places[1]) == "call optimizer.state.clear"
-    assert finding.evidence["reason"] == "cleared"
 
 
 def test_weights_that_were_put_back_explain_it():
@@ -64,10 +58,8 @@ def emptied(*rates, excess=6.5, at=0):
 
 
 def test_finds_empty_moments_at_a_late_step_three_updates_later():
-    (finding,) = emptied(1e-3, 1e-3, 1e-3)
+    finding = only(emptied(1e-3, 1e-3, 1e-3), reason="count-kept", steps=(0, 0))
     assert "step count was 20000: updates become 6.5 times too large" in finding.message
-    assert finding.evidence["reason"] == "count-kept"
-    assert (finding.first_step, finding.last_step) == (0, 0)
     assert len(emptied(1e-3, 1e-3, 1e-3, 1e-3, 1e-3, at=2)) == 1
     assert emptied(1e-3, 1e-3) == ()
 

@@ -3,15 +3,12 @@
 import dataclasses
 
 from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
     OptimizerHoldsStaleParameters,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only, places, report_by
 
-
-def check(builder):
-    return Engine([OptimizerHoldsStaleParameters()]).check(builder.run).findings
+check = checker(OptimizerHoldsStaleParameters())
 
 
 def old(shape=(128, 64), dtype="float32", hint=""):
@@ -29,20 +26,12 @@ def facts(*optimizers, builder=None):
     return builder.facts(optimizers=optimizers).step().step()
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_a_replaced_parameter_is_an_error():
     builder = facts({"foreign": [old()], "missing": ["lm_head.weight"]})
-    (finding,) = check(builder)
-    assert finding.severity is Severity.ERROR
+    finding = only(check(builder), "error")
     assert "holds 1 parameter that the model does not have" in finding.message
     assert "128x64 float32 in group 0" in finding.message
-    assert [str(place) for place in finding.places] == [
-        "optimizer optimizer 0",
-        "param lm_head.weight",
-    ]
+    assert places(finding) == ["optimizer optimizer 0", "param lm_head.weight"]
     assert "lm_head.weight" in finding.cause
 
 
@@ -52,8 +41,7 @@ def test_the_name_that_it_probably_had_is_shown():
 
 
 def test_more_parameters_are_information_when_nothing_is_missing():
-    (finding,) = check(facts({"foreign": [old(())], "missing": []}))
-    assert finding.severity is Severity.INFO
+    finding = only(check(facts({"foreign": [old(())], "missing": []})), "info")
     assert "scalar float32" in finding.message
 
 
@@ -75,7 +63,7 @@ def test_copies_of_parameters_that_are_not_known_yet_are_not_judged():
         model={"dtype": "bfloat16"},
         optimizers=({"foreign": [old((4, 4))], "missing": ["w"]},),
     )
-    report = Engine([OptimizerHoldsStaleParameters()]).check(builder.run)
+    report = report_by(OptimizerHoldsStaleParameters(), builder.run)
     assert report.findings == ()
     assert "before the first step" in report.not_checked[0].reason
 
@@ -112,8 +100,7 @@ def test_what_changed_after_the_last_step_is_not_judged():
     builder = facts({"foreign": [], "missing": []})
     builder.facts(step=1, optimizers=({"foreign": [old()], "missing": ["x"]},))
     assert check(builder) == ()
-    (finding,) = check(builder.step())
-    assert (finding.first_step, finding.last_step) == (2, 2)
+    finding = only(check(builder.step()), steps=(2, 2))
     assert finding.message.startswith("step 2:")
 
 

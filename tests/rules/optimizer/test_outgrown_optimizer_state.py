@@ -1,29 +1,21 @@
 """OPT006."""
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerState
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 
 def report(*, later, steps=1):
     builder = RunBuilder()
     builder.facts(step=0, optimizers=({"misfits": [] if later else ["m.w"]},))
-    for _ in range(3):
-        builder.step()
+    builder.steps(3)
     if later:
         builder.facts(step=2, optimizers=({"misfits": ["m.w"]},))
-    for _ in range(steps if later else 0):
-        builder.step()
-    return Engine([OutgrownOptimizerState()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([OutgrownOptimizerState()]).check(healthy_lora().run).findings == ()
+    builder.steps(steps if later else 0)
+    return report_by(OutgrownOptimizerState(), builder.run)
 
 
 def test_names_what_got_another_shape_in_the_run():
-    (finding,) = report(later=True).findings
-    assert str(finding.place) == "param m.w"
+    finding = only(report(later=True).findings, place="param m.w")
     assert finding.first_step == 3
 
 

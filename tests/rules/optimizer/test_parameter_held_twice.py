@@ -2,9 +2,8 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameter_held_twice import ParameterHeldTwice
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 BACK = ("backward", "loss", {})
 FIRST, SECOND = ("step", "optimizer 0", {}), ("step", "optimizer 1", {})
@@ -14,28 +13,16 @@ CLEAR = ("zero_grad", "optimizer 0", {})
 def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
     optimizers = tuple({"groups": [{"names": list(names)}]} for names in held)
     builder = RunBuilder().facts(model={"class": "Toy"}, optimizers=optimizers)
-    for _ in range(steps):
-        builder.step(ops=ops)
-    return Engine([ParameterHeldTwice()]).check(builder.run)
-
-
-def test_is_quiet_on_a_healthy_run():
-    assert Engine([ParameterHeldTwice()]).check(healthy_lora().run).findings == ()
-
-
-def test_is_not_checked_on_an_empty_run():
-    assert Engine([ParameterHeldTwice()]).check(RunBuilder().run).not_checked
+    builder.steps(steps, ops=ops)
+    return report_by(ParameterHeldTwice(), builder.run)
 
 
 def test_finds_what_one_optimizer_holds_twice():
-    (finding,) = report("abb").findings
-    assert str(finding.place) == "param b"
-    assert finding.evidence["reason"] == "twice-in-one"
+    only(report("abb").findings, place="param b", reason="twice-in-one")
 
 
 def test_finds_what_two_optimizers_step_with_the_same_gradients():
-    (finding,) = report("ab", "bc").findings
-    assert str(finding.place) == "param b"
+    finding = only(report("ab", "bc").findings, place="param b")
     assert finding.evidence["steps"] == 4
 
 

@@ -2,16 +2,12 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.parameters_without_optimizer import (
     ParametersWithoutOptimizer,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, reporter
 
-
-def report(builder):
-    return Engine([ParametersWithoutOptimizer()]).check(builder.run)
+report = reporter(ParametersWithoutOptimizer())
 
 
 def missing(*names, steps=3, updates=None, waiting=()):
@@ -20,18 +16,12 @@ def missing(*names, steps=3, updates=None, waiting=()):
         builder.tensor(text)
     facts = {"missing": list(names), "waiting": list(waiting)}
     builder.facts(optimizers=(facts,))
-    for _ in range(steps):
-        builder.step(None if updates is None else {"update_l2": updates})
+    builder.steps(steps, None if updates is None else {"update_l2": updates})
     return builder
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert report(healthy_lora()).findings == ()
-
-
 def test_names_what_no_optimizer_updates():
-    (finding,) = report(missing("a", "c")).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(missing("a", "c")).findings, "error")
     assert "2 of 3 trainable tensors are in no optimizer group: a, c" in (
         finding.message
     )
@@ -46,14 +36,12 @@ def test_waits_for_optimizers_that_have_not_stepped(steps, found):
 
 
 def test_what_another_optimizer_holds_is_only_noted():
-    (finding,) = report(missing("a", "c", waiting="ac")).findings
-    assert finding.severity is Severity.INFO
+    finding = only(report(missing("a", "c", waiting="ac")).findings, "info")
     assert "2 trainable tensors wait for an optimizer" in finding.message
 
 
 def test_what_no_optimizer_holds_is_told_without_what_waits():
-    (finding,) = report(missing("a", "c", waiting="a")).findings
-    assert finding.severity is Severity.ERROR
+    finding = only(report(missing("a", "c", waiting="a")).findings, "error")
     assert [place.name for place in finding.places] == ["c", "optimizer 0"]
 
 
@@ -81,8 +69,7 @@ def test_master_weights_in_the_optimizer_are_enough():
 
 def test_a_parameter_without_a_gradient_is_dropped():
     builder = missing("a", "b", steps=0)
-    for _ in range(2):
-        builder.step({"has_grad": (0, 1, 1)})
+    builder.steps(2, {"has_grad": (0, 1, 1)})
     (finding,) = report(builder).findings
     assert finding.place.name == "b"
 
@@ -91,8 +78,7 @@ def test_what_changed_after_the_last_step_is_not_judged():
     builder = missing()
     builder.facts(step=2, optimizers=({"missing": ["a"]},))
     assert report(builder).findings == ()
-    (finding,) = report(builder.step()).findings
-    assert (finding.first_step, finding.last_step) == (3, 3)
+    finding = only(report(builder.step()).findings, steps=(3, 3))
     assert finding.message.startswith("step 3:")
 
 
@@ -112,8 +98,7 @@ def adapted(groups, lost):
         meta = {"adapter": adapter, "group": group, "module": name.split(".")[0]}
         builder.tensor(name, meta=meta)
     builder.facts(optimizers=({"missing": lost},))
-    for _ in range(3):
-        builder.step()
+    builder.steps(3)
     (finding,) = report(builder).findings
     return finding.evidence["reason"]
 

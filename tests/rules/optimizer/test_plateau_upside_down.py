@@ -2,15 +2,12 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.step import Evaluation
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.plateau_upside_down import PlateauUpsideDown
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
-
-def check(builder):
-    return Engine([PlateauUpsideDown()]).check(builder.run).findings
+check = checker(PlateauUpsideDown())
 
 
 def plateau(mode, metric=""):
@@ -29,7 +26,6 @@ def stepped(builder, best, losses=(2.0, 1.5, 1.0), after=0.5):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(stepped(plateau("min"), 1.0)) == ()
 
 
@@ -52,9 +48,7 @@ def test_a_trainer_s_metric_says_which_way_is_better(mode, metric, found):
 
 
 def test_the_loss_of_a_step_where_larger_values_are_waited_for():
-    (finding,) = check(stepped(plateau("max"), 2.0))
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["metric"] == "the loss"
+    only(check(stepped(plateau("max"), 2.0)), "warning", metric="the loss")
     assert check(stepped(plateau("max"), 2.0, after=1.0)) == ()  # never lowered
     assert check(stepped(plateau("max"), 0.7)) == ()
     assert check(stepped(plateau("max"), None)) == ()
@@ -63,8 +57,7 @@ def test_the_loss_of_a_step_where_larger_values_are_waited_for():
 def test_a_metric_of_an_evaluation_is_known_by_its_value():
     builder = plateau("min")
     builder.run.append(Evaluation(0, 0.0, {"eval_accuracy": 0.25, "eval_x": 0.5}))
-    (finding,) = check(stepped(builder, 0.25))
-    assert finding.evidence["metric"] == "eval_accuracy"
+    only(check(stepped(builder, 0.25)), metric="eval_accuracy")
     builder = plateau("min")
     builder.run.append(Evaluation(0, 0.0, {"eval_x": 0.5, "eval_loss": 2.0}))
     assert check(stepped(builder, 0.5)) == ()
@@ -77,8 +70,7 @@ def judged(mode, shares, losses=(2.0, 1.5, 1.0, 0.9, 0.8), *, every=2, scale=1.0
     """Step the scheduler every few steps; it lowers the rate at the last one."""
     builder = plateau(mode)
     for index, (share, loss) in enumerate(zip(shares, losses, strict=True)):
-        for _ in range(every - 1):
-            builder.step(ops=("backward",), loss=loss + 0.0123456)
+        builder.steps(every - 1, ops=("backward",), loss=loss + 0.0123456)
         fell = index == len(shares) - 1
         rates = {"lr_before": [1.0], "lr_after": [0.1 if fell else 1.0]}
         moves = ("scheduler_step", "scheduler 0", rates | {"best": 0.0})
@@ -92,9 +84,8 @@ def of(count, shares):
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_a_share_that_rises_with_what_is_learnt_is_no_error_rate(scale):
-    (finding,) = judged("min", of(128, RISING), scale=scale)
+    finding = only(judged("min", of(128, RISING), scale=scale), "warning")
     assert finding.evidence["reason"] == "share"
-    assert finding.severity is Severity.WARNING
     assert "128 samples" in finding.message
     assert finding.place == Place("config", "mode")
     assert judged("max", of(128, RISING), scale=scale) == ()
@@ -108,8 +99,7 @@ def test_an_error_rate_where_larger_values_are_waited_for():
 
 
 def test_what_may_have_been_rounded_is_noted_only():
-    (finding,) = judged("min", of(100, RISING))
-    assert finding.severity is Severity.INFO
+    only(judged("min", of(100, RISING)), "info")
 
 
 def test_an_evaluation_loss_that_rises_is_left_alone():
@@ -125,9 +115,8 @@ def test_a_share_must_rise_clearly_while_the_loss_falls():
 
 
 def test_what_follows_the_training_loss_is_a_loss():
-    (finding,) = judged("max", (2.4, 2.0, 1.4, 1.3, 1.2))
+    finding = only(judged("max", (2.4, 2.0, 1.4, 1.3, 1.2)), place="config mode")
     assert finding.evidence["reason"] == "follows"
-    assert finding.place == Place("config", "mode")
     assert judged("min", (2.4, 2.0, 1.4, 1.3, 1.2)) == ()
 
 

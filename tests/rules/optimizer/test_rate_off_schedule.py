@@ -2,17 +2,12 @@
 
 import pytest
 
-from ftlab.records.finding import Place
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_off_schedule import RateOffSchedule
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
 STAIRS = {"step_size": 4, "gamma": 0.1, "base_lrs": [1e-2]}
 FUNCTION = {"schedule": "<lambda>", "base_lrs": [1e-3]}
-
-
-def check(builder):
-    return Engine([RateOffSchedule()]).check(builder.run).findings
+check = checker(RateOffSchedule())
 
 
 def run(*rates, asked=STAIRS, kind="StepLR", begin=8, schedulers=1, changed=()):
@@ -33,15 +28,13 @@ def run(*rates, asked=STAIRS, kind="StepLR", begin=8, schedulers=1, changed=()):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(run(1e-4, 1e-4, 1e-4, 1e-5)) == ()
     assert check(run(1e-3, 9e-4, 8e-4, asked=FUNCTION, kind="LambdaLR")) == ()
 
 
 def test_a_rate_that_was_not_loaded_with_the_schedule():
-    (finding,) = check(run(1e-2, 1e-2, 1e-2, 1e-3))
+    finding = only(check(run(1e-2, 1e-2, 1e-2, 1e-3)), place="optimizer lr")
     assert finding.evidence["reason"] == "off-formula"
-    assert finding.place == Place("optimizer", "lr")
     assert "at step 9 of its schedule StepLR sets 0.01" in finding.message
     assert "gives 0.0001" in finding.message
 
@@ -72,8 +65,7 @@ def test_a_window_that_begins_later_may_have_missed_a_hand():
 
 def test_a_function_that_returns_a_rate():
     sick = {"asked": FUNCTION, "kind": "LambdaLR", "begin": 0}
-    (finding,) = check(run(1e-6, 9e-7, 8e-7, **sick))
-    assert finding.evidence["reason"] == "rate-as-factor"
+    only(check(run(1e-6, 9e-7, 8e-7, **sick)), reason="rate-as-factor")
     assert len(check(run(5e-7, 1e-6, 9e-7, **sick))) == 1
     assert check(run(5e-7, 1e-6, 2e-6, **sick)) == ()
     assert check(run(5e-7, 4e-7, 3e-7, **sick)) == ()

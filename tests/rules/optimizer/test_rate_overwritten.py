@@ -2,14 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rate_overwritten import RateOverwritten
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
-
-def check(builder):
-    return Engine([RateOverwritten()]).check(builder.run).findings
+check = checker(RateOverwritten())
 
 
 def run(*steps, kinds=("LambdaLR",), **model):
@@ -33,15 +30,12 @@ ONE = ([(1.0, 0.9)], [(0.9, 0.8)], [(0.4, 0.7)], [(0.7, 0.6)])
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(run(*([(r, r - 0.1)] for r in (1.0, 0.9, 0.8, 0.7)))) == ()
 
 
 def test_a_rate_that_the_scheduler_takes_back():
-    (finding,) = check(run(*ONE))
-    assert finding.evidence["reason"] == "set-by-hand"
+    finding = only(check(run(*ONE)), place="optimizer lr", reason="set-by-hand")
     assert (finding.first_step, finding.last_step) == (2, 3)
-    assert finding.place == Place("optimizer", "lr")
     assert "set to 0.4 from 0.8, and the scheduler's next step made it 0.7" in (
         finding.message
     )
@@ -88,8 +82,7 @@ def test_two_schedules_of_which_one_replaces_the_other():
 def test_a_schedule_that_is_stepped_now_and_then_beside_another_is_noted():
     both, alone = [(1.0, 0.9), (0.9, 0.8)], [(0.9, 0.9)]
     steps = [both, alone, alone, alone] * 3
-    (finding,) = check(run(*steps, kinds=("LambdaLR", "MultiplicativeLR")))
-    assert finding.severity is Severity.INFO
+    only(check(run(*steps, kinds=("LambdaLR", "MultiplicativeLR"))), "info")
 
 
 def test_a_warmup_that_is_over_does_not_disturb():
@@ -114,8 +107,7 @@ def test_cuts_of_a_plateau_that_are_taken_back(moves, found):
 def test_a_cut_that_another_scheduler_takes_back_needs_no_next_step_of_the_plateau():
     kinds = ("LambdaLR", "ReduceLROnPlateau")
     cut, back = [(1.0, 1.0), (1.0, 0.5)], [(0.5, 1.0)]
-    (finding,) = check(run(cut, back, cut, back, kinds=kinds))
-    assert finding.evidence["reason"] == "cut-undone"
+    finding = only(check(run(cut, back, cut, back, kinds=kinds)), reason="cut-undone")
     assert (finding.first_step, finding.last_step) == (0, 3)
     assert "in steps 0 and 2, to 0.5, but it is back at 1" in finding.message
     assert check(run(cut, back, cut, kinds=kinds)) == ()

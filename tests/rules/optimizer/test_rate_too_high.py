@@ -2,16 +2,12 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rate_too_high import RateTooHigh
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
 RISING = (4.0, 6.0, 30.0, 90.0, 80.0)
-
-
-def check(builder):
-    return Engine([RateTooHigh()]).check(builder.run).findings
+check = checker(RateTooHigh())
 
 
 def run(losses=RISING, weights=(2.0, 0.0), updates=(20.0, 9.0), measured=(0, 1, 2)):
@@ -25,18 +21,10 @@ def run(losses=RISING, weights=(2.0, 0.0), updates=(20.0, 9.0), measured=(0, 1, 
     return builder
 
 
-def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
-
-
 def test_updates_larger_than_the_weights_and_a_loss_that_rises():
-    (finding,) = check(run())
-    assert finding.severity is Severity.ERROR
-    assert finding.place == Place("optimizer", "lr")
+    finding = only(check(run()), "error", "optimizer lr", steps=(1, 4), ratio=10.0)
     assert finding.places[1] == Place("param", "q.lora_A.weight")
     assert len(finding.places) == 2
-    assert finding.evidence["ratio"] == 10.0
-    assert (finding.first_step, finding.last_step) == (1, 4)
     assert "it was 1 at the first step" in finding.message + finding.cause
 
 
@@ -58,8 +46,7 @@ def test_one_sign_alone_is_no_evidence(sick):
 def test_a_warm_up_makes_the_first_updates_smaller():
     losses = (4.0, 3.9, 3.8, 3.7, *[6.0] * 16)
     behind = {"losses": losses, "updates": (1.2, 9.0), "measured": (0, 1, 2, 3, 4)}
-    (finding,) = check(run(**behind))
-    assert finding.evidence["threshold"] == 0.5
+    finding = only(check(run(**behind)), threshold=0.5)
     assert finding.first_step == 4
     assert not check(run(**behind | {"losses": losses[:-1]}))
     assert not check(run(**behind | {"updates": (0.8, 9.0)}))

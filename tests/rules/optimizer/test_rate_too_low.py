@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_too_low import RateTooLow
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, checker, only
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -13,10 +11,7 @@ LINEAR = {
     "num_training_steps": 40,
     "base_lrs": [1e-7],
 }
-
-
-def check(builder):
-    return Engine([RateTooLow()]).check(builder.run).findings
+check = checker(RateTooLow())
 
 
 def run(growth=2e-6, steps=18, rate=1e-7, begin=0.0, schedulers=(), **training):
@@ -35,9 +30,7 @@ def test_is_quiet_where_the_adapter_grows():
 
 
 def test_too_small_at_the_end_of_a_run_whose_length_is_known():
-    (finding,) = check(run(max_steps=30))
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("optimizer", "lr")
+    finding = only(check(run(max_steps=30)), "warning", "optimizer lr")
     assert finding.evidence["reason"] == "planned"
     assert finding.evidence["projected"] == pytest.approx(3.2e-5 * 30 / 16, rel=1e-3)
 
@@ -49,8 +42,7 @@ def test_a_long_run_that_learns_slowly_will_get_there():
 
 def test_more_is_asked_of_a_run_that_is_over_than_of_one_that_may_go_on():
     assert check(run(growth=2e-5)) == ()
-    (finding,) = check(run(growth=2e-5, max_steps=20))
-    assert finding.evidence["threshold"] == 1e-3
+    only(check(run(growth=2e-5, max_steps=20)), threshold=1e-3)
 
 
 def test_what_the_schedule_takes_away_does_not_come():
@@ -62,9 +54,7 @@ def test_what_the_schedule_takes_away_does_not_come():
 
 
 def test_a_run_of_unknown_length_is_noted_only():
-    (finding,) = check(run())
-    assert finding.severity is Severity.INFO
-    assert finding.evidence["reason"] == "so-far"
+    only(check(run()), "info", reason="so-far")
 
 
 @pytest.mark.parametrize(

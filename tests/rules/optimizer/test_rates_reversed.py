@@ -2,14 +2,11 @@
 
 import pytest
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
+from ftlab.records.finding import Place
 from ftlab.rules.optimizer.rates_reversed import RatesReversed
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
-
-def check(builder):
-    return Engine([RatesReversed()]).check(builder.run).findings
+check = checker(RatesReversed())
 
 
 def blocks(*rates, schedule=1.0, list_="layers"):
@@ -40,14 +37,12 @@ def factors(first, second, *, zero=1, norms=(1.0, 0.0)):
 
 
 def test_is_quiet_on_a_healthy_run():
-    assert check(healthy_lora()) == ()
     assert check(blocks(1.0, 2.0, 4.0, 8.0)) == ()
 
 
 @pytest.mark.parametrize("schedule", [0.0, 0.1])
 def test_rates_that_fall_towards_the_head(schedule):
-    (finding,) = check(blocks(8.0, 4.0, 2.0, 1.0, schedule=schedule))
-    assert finding.severity is Severity.WARNING
+    finding = only(check(blocks(8.0, 4.0, 2.0, 1.0, schedule=schedule)), "warning")
     assert finding.evidence["reason"] == "towards-the-head"
     assert finding.place == Place("optimizer", "param_groups[3]")
     assert "from the first of layers to the last, by 0.5 each: " in finding.message
@@ -83,9 +78,8 @@ def test_parts_outside_of_lists_are_no_series():
 
 
 def test_a_first_factor_that_is_faster():
-    (finding,) = check(factors(16e-4, 1e-4))
+    finding = only(check(factors(16e-4, 1e-4)), place="optimizer param_groups[1]")
     assert finding.evidence["reason"] == "first-factor-faster"
-    assert finding.place == Place("optimizer", "param_groups[1]")
     assert "lora_A is 16 times that of lora_B" in finding.message
 
 

@@ -5,9 +5,8 @@ import itertools
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.schedule_length_off import ScheduleLengthOff
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, checker, only
 
 LINEAR = {
     "schedule": "_get_linear_schedule_with_warmup_lr_lambda",
@@ -25,10 +24,7 @@ RESTARTS = {"T_0": 1, "T_mult": 1, "eta_min": 0.0, "base_lrs": [1e-3]}
 SHARES = {"milestones": [0.5, 0.75], "gamma": 0.1, "base_lrs": [1e-3]}
 WARM, STEPPED = "CosineAnnealingWarmRestarts", "MultiStepLR"
 UPDATE = ("step", "optimizer 0", {})
-
-
-def check(builder):
-    return Engine([ScheduleLengthOff()]).check(builder.run).findings
+check = checker(ScheduleLengthOff())
 
 
 def planned(asked=LINEAR, kind="LambdaLR", **training):
@@ -56,7 +52,6 @@ def train(builder, rates, epochs=range(1, 1000)):
 
 
 def test_is_quiet_on_healthy_runs():
-    assert check(healthy_lora()) == ()
     assert check(planned(max_steps=10)) == ()
     assert check(planned(max_steps=12)) == ()
     assert check(planned(COSINE | {"num_cycles": 1.5}, max_steps=12)) == ()
@@ -68,10 +63,8 @@ def test_is_quiet_on_healthy_runs():
 
 
 def test_a_plan_that_leaves_a_fifth_of_the_run_without_a_rate():
-    (finding,) = check(planned(max_steps=40))
+    finding = only(check(planned(max_steps=40)), "warning", "config num_training_steps")
     assert finding.evidence["reason"] == "planned"
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "num_training_steps")
     assert "from step 10 on" in finding.message
 
 
@@ -81,12 +74,10 @@ def test_a_plan_that_ends_above_zero_is_one_to_choose():
 
 
 def test_updates_without_a_rate():
-    (finding,) = check(train(planned(), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
+    finding = only(check(train(planned(), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0])), "warning")
     assert finding.evidence["reason"] == "at-zero"
-    assert finding.severity is Severity.WARNING
     assert finding.place == Place("config", "num_training_steps")
-    (finding,) = check(train(planned({}), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
-    assert finding.severity is Severity.INFO  # a function of one's own: a pause?
+    finding = only(check(train(planned({}), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0])), "info")
     assert (finding.first_step, finding.last_step) == (2, 4)
     assert finding.place == Place("optimizer", "lr")
     assert Place("call", "scheduler.step") in finding.places
@@ -137,9 +128,7 @@ def waving(length, steps, every=1, lowest=0.0):
 
 
 def test_waves_of_a_few_updates_are_epochs_that_were_counted():
-    (finding,) = waving(4, 16)
-    assert finding.evidence["reason"] == "waves-of-few-updates"
-    assert finding.place == Place("config", "T_max")
+    finding = only(waving(4, 16), place="config T_max", reason="waves-of-few-updates")
     assert "has T_max=4 and is stepped for each update" in finding.message
     assert "to the maximum 2 times, and fallen to 0 in between" in finding.message
     assert len(waving(1, 6)) == 1
@@ -161,8 +150,7 @@ def test_other_waves_are_left_alone(wave):
 
 
 def test_a_warmup_longer_than_its_own_schedule():
-    (finding,) = found(WARMED | {"num_warmup_steps": 400})
-    assert finding.severity is Severity.WARNING
+    finding = only(found(WARMED | {"num_warmup_steps": 400}), "warning")
     assert finding.evidence["reason"] == "past-the-plan"
     assert finding.evidence["share"] == pytest.approx(99 / 400)
     assert finding.place == Place("config", "num_warmup_steps")
@@ -170,59 +158,49 @@ def test_a_warmup_longer_than_its_own_schedule():
 
 
 def test_a_warmup_longer_than_the_run():
-    (finding,) = found(WARMED, max_steps=8)
-    assert finding.evidence["reason"] == "past-the-run"
+    finding = only(found(WARMED, max_steps=8), reason="past-the-run")
     assert finding.evidence["share"] == pytest.approx(0.7)
     warm = {"class": "LinearLR", "start_factor": 0.1, "end_factor": 1.0}
     warm |= {"total_iters": 50, "base_lrs": [1.0]}
     parts = [warm, {"class": "ExponentialLR", "gamma": 0.9, "base_lrs": [1.0]}]
     asked = {"schedulers": parts, "milestones": [50]}
-    (finding,) = found(asked, "SequentialLR", max_steps=20)
-    assert finding.place == Place("config", "milestones")
+    only(found(asked, "SequentialLR", max_steps=20), place="config milestones")
     assert found(asked, "SequentialLR", max_steps=200) == ()
 
 
 def test_a_share_where_steps_are_counted():
-    (finding,) = found(WARMED | {"num_warmup_steps": 0.03})
-    assert finding.evidence["reason"] == "fraction"
+    only(found(WARMED | {"num_warmup_steps": 0.03}), reason="fraction")
 
 
 def test_the_arguments_of_a_trainer_without_a_scheduler():
     args = {"lr_scheduler_type": "cosine", "warmup_steps": 100}
-    (finding,) = found(None, args=args, max_steps=40)
-    assert finding.place == Place("config", "warmup_steps")
+    only(found(None, args=args, max_steps=40), place="config warmup_steps")
     assert found(None, args=args | {"warmup_steps": 0.1}, max_steps=40) == ()
 
 
 def test_several_steps_of_the_scheduler_for_each_update():
     builder = planned(WARMED, max_steps=8)
     moves = moved(0.0, 0.1)
-    for _ in range(4):
-        builder.step(ops=("forward", "backward", UPDATE, moves, moves))
+    builder.steps(4, ops=("forward", "backward", UPDATE, moves, moves))
     warmups = {"past-the-plan", "past-the-run", "fraction"}
     assert warmups.isdisjoint(each.evidence["reason"] for each in check(builder))
 
 
 def test_a_total_in_micro_batches():
-    (finding,) = found(LONG, max_steps=100, gradient_accumulation_steps=4)
-    assert finding.severity is Severity.WARNING
+    finding = only(found(LONG, max_steps=100, gradient_accumulation_steps=4), "warning")
     assert finding.evidence["reason"] == "micro-batches"
     assert finding.evidence["left"] == pytest.approx(1 - 99 / 400)
     assert finding.place == Place("config", "num_training_steps")
-    (finding,) = found(LONG, max_steps=99, gradient_accumulation_steps=4)
-    assert finding.severity is Severity.WARNING
+    only(found(LONG, max_steps=99, gradient_accumulation_steps=4), "warning")
 
 
 def test_a_run_that_may_go_on_later_is_noted():
-    (finding,) = found(LONG, max_steps=100)
-    assert finding.severity is Severity.INFO
-    (finding,) = found(LONG, max_steps=150, gradient_accumulation_steps=4)
-    assert finding.evidence["reason"] == "longer"
+    only(found(LONG, max_steps=100), "info")
+    only(found(LONG, max_steps=150, gradient_accumulation_steps=4), reason="longer")
 
 
 def test_of_a_warmup_beyond_the_run_only_that_is_told():
-    (finding,) = found(LONG | {"num_warmup_steps": 200}, max_steps=100)
-    assert finding.evidence["reason"] == "past-the-run"
+    only(found(LONG | {"num_warmup_steps": 200}, max_steps=100), reason="past-the-run")
 
 
 def test_a_schedule_that_falls_at_once_has_done_its_work():
@@ -242,16 +220,13 @@ def still(kind, asked, rates=(1e-3,) * 4, epochs=(1, 2, 3)):
 
 
 def test_a_restart_at_each_step():
-    (finding,) = still(WARM, RESTARTS)
-    assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "T_0")
+    finding = only(still(WARM, RESTARTS), "warning", "config T_0")
     assert finding.evidence["reason"] == "restarts-at-each-step"
     assert "T_0=1 has made 3 steps, but the rate stays at 0.001" in finding.message
 
 
 def test_milestones_in_shares():
-    (finding,) = still(STEPPED, SHARES)
-    assert finding.place == Place("config", "milestones")
+    finding = only(still(STEPPED, SHARES), place="config milestones")
     assert finding.evidence["reason"] == "milestones-in-shares"
     assert "milestones=[0.5, 0.75]" in finding.message
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.scheduler_of_another_optimizer import (
     SchedulerOfAnotherOptimizer,
 )
-from tests.runs import RunBuilder, healthy_lora
+from tests.runs import RunBuilder, only, report_by
 
 OPTIMIZERS = ({"groups": [{}]}, {"groups": [{}]})
 
@@ -27,21 +26,16 @@ def report(owner, used=same, schedulers=None, steps=8, target=0):
                 ("scheduler_step", "scheduler 0", rates),
             ]
         )
-    return Engine([SchedulerOfAnotherOptimizer()]).check(builder.run)
+    return report_by(SchedulerOfAnotherOptimizer(), builder.run)
 
 
 @pytest.mark.parametrize("owner", [1, None])
 def test_finds_a_schedule_whose_optimizer_never_steps(owner):
-    (finding,) = report(owner).findings
-    assert str(finding.place) == "call scheduler.step"
-    assert finding.evidence["rate_in_use"] == 1e-3
+    only(report(owner).findings, place="call scheduler.step", rate_in_use=1e-3)
 
 
 def test_a_schedule_of_the_optimizer_that_steps_is_fine():
     assert report(0).findings == ()
-    assert (
-        Engine([SchedulerOfAnotherOptimizer()]).check(healthy_lora().run).findings == ()
-    )
 
 
 def test_rates_that_are_copied_over_by_hand_are_fine():
@@ -59,6 +53,6 @@ def test_three_moves_are_not_enough():
 
 def test_a_run_without_a_scheduler_is_left_out():
     run = RunBuilder().step(ops=["step"]).run
-    found = Engine([SchedulerOfAnotherOptimizer()]).check(run)
+    found = report_by(SchedulerOfAnotherOptimizer(), run)
     assert not found.findings
     assert not found.not_checked

@@ -6,9 +6,8 @@ from ftlab.records.data_scan import Spot
 from ftlab.records.event import Event
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
 from ftlab.rules.dataset_issues import row_rules
-from ftlab.rules.engine import Engine
 from ftlab.rules.reading.dataset import place_of
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, report_by
 
 RULES = row_rules()
 KINDS = [
@@ -23,7 +22,7 @@ def report(rule, kind, rows):
     known = ScannedRows("rows.jsonl", TOTAL, formats, (found,))
     builder = RunBuilder().facts(model={"class": "Llama"})
     builder.run.append(Event("dataset", 0, 0.0, "", known.as_json()))
-    return Engine([rule]).check(builder.run)
+    return report_by(rule, builder.run)
 
 
 @pytest.mark.parametrize(("rule", "kind"), KINDS)
@@ -52,8 +51,8 @@ def test_every_share_of_a_kind_stands_in_the_page(rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_a_run_whose_dataset_nobody_looked_at_is_left_out(rule):
     trained = RunBuilder().facts(model={"class": "Llama"}).step().run
-    assert Engine([rule]).check(trained).not_checked == ()
-    (left,) = Engine([rule]).check(RunBuilder().run).not_checked
+    assert report_by(rule, trained).not_checked == ()
+    (left,) = report_by(rule, RunBuilder().run).not_checked
     assert "ftlab.data" in left.record
 
 

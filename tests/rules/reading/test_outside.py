@@ -34,8 +34,7 @@ def functional(steps, swapped=True):
             {"class": "A", "groups": groups, "foreign": foreign, "missing": ["w"]},
         ),
     )
-    for _ in range(steps):
-        builder.step({"has_grad": 0.0, "grad_l2": 0.0, "update_l2": 0.0})
+    builder.steps(steps, {"has_grad": 0.0, "grad_l2": 0.0, "update_l2": 0.0})
     return builder
 
 

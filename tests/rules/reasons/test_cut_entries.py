@@ -9,7 +9,8 @@ from peft import LoraConfig, get_peft_model
 from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
-from tests.wired import findings, places
+from tests.runs import only, places
+from tests.wired import findings
 
 
 def check(**settings):
@@ -55,9 +56,7 @@ def check(**settings):
     ],
 )
 def test_each_reason_stands_at_its_setting(settings, reason, severity):
-    (finding,) = check(**settings)
-    assert finding.evidence["reason"] == reason
-    assert finding.severity is severity
+    finding = only(check(**settings), severity.label, reason=reason)
     field = [name for name in settings if name != "blocks"][-1]
     assert places(finding)[0] == f"config {field}"
     assert len(places(finding)) > 1

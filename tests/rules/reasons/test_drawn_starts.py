@@ -6,9 +6,8 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_drawn_at_random import AdapterDrawnAtRandom
-from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.drawn_starts import APART, drawn_adapters
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, places
 
 
 def run_of(*, off=(0.5, 0.0), law=(1, 1), uniform=(9, 9), facts=None, **meta):
@@ -64,9 +63,6 @@ def test_what_goes_on_was_not_begun_here(facts):
 
 
 def test_the_finding_names_the_setting_and_the_tensors():
-    (finding,) = Engine([AdapterDrawnAtRandom()]).check(run_of()).findings
-    assert [str(place) for place in finding.places] == [
-        "config init_weights",
-        "param layers.0.w",
-    ]
+    (finding,) = found_by(AdapterDrawnAtRandom(), run_of())
+    assert places(finding) == ["config init_weights", "param layers.0.w"]
     assert finding.fix == "init_weights=True."

@@ -30,8 +30,7 @@ def run_with(*steps):
         builder.run.append(record)
         ids, values = np.array([row], np.int32), np.ones(1, np.float32)
         builder.run.append(Block("cuts", step, ids, {"cut": values}))
-    for _ in range(4):
-        builder.step()
+    builder.steps(4)
     return builder.run
 
 

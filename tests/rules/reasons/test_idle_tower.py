@@ -50,8 +50,7 @@ def test_experts_lone_blocks_and_weights_of_the_model_itself_are_no_tower():
 
 def rows(steps, planned, size=4):
     builder = RunBuilder().facts(training={"max_steps": planned} if planned else {})
-    for _ in range(steps):
-        builder.step(values={"batch_size": float(size)})
+    builder.steps(steps, values={"batch_size": float(size)})
     return builder.run
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
-from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.left_active import left_active
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 LOADED = {"a": {"inference_mode": False}, "b": {"inference_mode": True}}
 SET = ("set_adapter", "adapters", {"call": "set_adapter"})
@@ -74,9 +73,8 @@ def test_what_no_optimizer_holds_is_told_otherwise():
 )
 def test_the_places_name_both_adapters_first(configs, severity):
     run = run_of([TRAIN_A, "set", LOOK_B], [TRAIN_B], configs=configs)
-    (found,) = Engine([WrongAdapterInTraining()]).check(run).findings
+    found = only(found_by(WrongAdapterInTraining(), run), reason="left-active")
     assert found.severity is severity
-    assert found.evidence["reason"] == "left-active"
     assert list(map(str, found.places[:2])) == [
         "param m.q.lora_A.b.weight",
         "param m.q.lora_A.a.weight",

@@ -17,8 +17,7 @@ def built(stuck, *, dtype="bfloat16", role="lora_A", points=2, sizes=(8, 8)):
     optimizer = {"class": "AdamW", "module": "torch.optim.adamw", "groups": groups}
     builder.facts(optimizers=(optimizer,))
     norms = {"weight_l2": 1.0, "grad_l2": 1e-3}
-    for _ in range(points):
-        builder.step(norms | {"stuck_share": [stuck, 0.0]}, lr=(1e-5,))
+    builder.steps(points, norms | {"stuck_share": [stuck, 0.0]}, lr=(1e-5,))
     return builder
 
 

@@ -20,9 +20,7 @@ OPS = [("forward", "model", {"grad_enabled": True}), "backward", "step"]
     ("lost", "told"), [([AWAY], True), ([AWAY, HERE], False), ([HERE], False)]
 )
 def test_all_that_is_lost_must_be_offloaded(lost, told):
-    builder = RunBuilder()
-    for _ in range(3):
-        builder.step(ops=OPS)
+    builder = RunBuilder().steps(3, ops=OPS)
     reason = reason_of(builder.run, Missing(True, lost, [HERE]))
     assert (reason.kind == "offloaded") == told
     assert not told or str(reason.places[0]) == "config device_map"

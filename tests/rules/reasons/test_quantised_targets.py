@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.reasons.quantised_targets import only_plain
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, only
 
 PARTS = {"lora_A": {"tensors": 1}, "lora_B": {"tensors": 1}}
 
@@ -30,8 +30,7 @@ def cuts(checkpointed=True, outside=None, layers=None, parts=PARTS, **sides):
 
 
 def test_a_head_alone_behind_checkpointed_blocks_is_a_warning():
-    (cut,) = cuts()
-    assert cut.severity is Severity.WARNING
+    cut = only(cuts(), "warning")
     assert cut.count == 2
     assert cut.names == ("layers.0.q", "layers.0.k")
     assert "lm_head" in cut.words
@@ -39,14 +38,12 @@ def test_a_head_alone_behind_checkpointed_blocks_is_a_warning():
 
 
 def test_a_head_alone_may_be_meant():
-    (cut,) = cuts(checkpointed=False)
-    assert cut.severity is Severity.INFO
+    cut = only(cuts(checkpointed=False), "info")
     assert "checkpointed" not in cut.cause
 
 
 def test_what_learns_before_the_head_is_a_reason_for_checkpoints():
-    (cut,) = cuts(outside={"others": some("embed.weight")})
-    assert cut.severity is Severity.INFO
+    only(cuts(outside={"others": some("embed.weight")}), "info")
 
 
 def test_all_plain_layers_within_and_outside_of_blocks_are_a_class():

@@ -26,10 +26,7 @@ def kind(builder, lost, reached=(), *, none=True):
 
 
 def loop(*ops, count=3, **fields):
-    builder = RunBuilder()
-    for _ in range(count):
-        builder.step(ops=ops, **fields)
-    return builder
+    return RunBuilder().steps(count, ops=ops, **fields)
 
 
 def test_zero_grad_between_backward_and_step():

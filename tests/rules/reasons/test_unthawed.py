@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from ftlab.records.finding import Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
-from ftlab.rules.engine import Engine
 from ftlab.rules.reasons.unthawed import not_thawed
-from tests.runs import RunBuilder
+from tests.runs import RunBuilder, found_by, only
 
 NAME = "m.q.lora_A.a.weight"
 
@@ -48,8 +46,7 @@ def test_a_run_without_such_an_evaluation_has_none():
 
 
 def test_it_is_a_warning_with_the_tensors_in_front():
-    (found,) = Engine([AdapterFrozen()]).check(run_of()).findings
-    assert found.severity is Severity.WARNING
+    found = only(found_by(AdapterFrozen(), run_of()), "warning")
     assert found.evidence["reason"] == "not-thawed-again"
     assert str(found.place) == f"param {NAME}"
     assert found.first_step == 1

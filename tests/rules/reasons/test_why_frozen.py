@@ -10,7 +10,8 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine
 from ftlab.session.watch import watch
-from tests.wired import findings, places
+from tests.runs import only, places
+from tests.wired import findings
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +44,7 @@ def severity_after_one_step(model, tmp_path, loss_of=own_loss):
 def test_the_fix_is_a_call_of_the_api_that_froze_it(folder):
     model = base()
     model.load_adapter(str(folder))
-    (finding,) = findings(AdapterFrozen(), model)
-    assert finding.severity is Severity.ERROR
+    finding = only(findings(AdapterFrozen(), model), "error")
     assert places(finding)[0] == "call load_adapter"
     assert finding.fix.startswith("model.load_adapter(folder, is_trainable=True)")
 
@@ -87,8 +87,7 @@ def test_a_part_of_a_block_that_goes_on_alone_is_a_warning(folder, tmp_path):
 
 def test_a_head_of_its_own_that_learns_alone_is_a_warning():
     model = load("loaded-by-the-model").build(False).model
-    (finding,) = findings(AdapterFrozen(), model)
-    assert finding.severity is Severity.WARNING
+    finding = only(findings(AdapterFrozen(), model), "warning")
     assert "all 8 tensors" in finding.message
     assert "while its modules_to_save learn" in finding.message
 
@@ -123,5 +122,4 @@ def test_freezing_a_trained_adapter_by_hand_beside_a_head_is_a_note(learned, sev
             parameter.requires_grad_(False)
         if learned and "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.02)
-    (finding,) = findings(AdapterFrozen(), model)
-    assert finding.severity is severity
+    only(findings(AdapterFrozen(), model), severity.label)

@@ -16,17 +16,10 @@ from tests.session.scenarios import (
     Loop,
     autocast,
     feed,
-    one_thread,
     seed,
     state_of,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def bare(make: Callable[[], Loop]) -> dict[str, Any]:

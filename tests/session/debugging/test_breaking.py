@@ -9,13 +9,6 @@ import ftlab
 from ftlab.records.errors import BadValueError, FtlabWarning, UnknownNameError
 from tests.replay.breakage import Breaking, Setup
 from tests.session.debugging.test_debug import debugging, same
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def healthy() -> Setup:

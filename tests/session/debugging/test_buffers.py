@@ -4,13 +4,6 @@ import pytest
 import torch
 
 import ftlab
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 class Normed:

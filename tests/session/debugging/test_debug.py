@@ -31,13 +31,7 @@ from tests.replay.breakage import (
     overflow,
     root_at_zero,
 )
-from tests.session.scenarios import one_thread, trainer
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import trainer
 
 
 def debugging(setup: Setup, step: Any = None, **options: Any) -> Any:

@@ -11,14 +11,6 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.replay.worker import Worker
 from ftlab.session.debugging.debug_code import DebuggedCode
 from ftlab.session.host import host
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
-
 
 SETUP = """
 import random, torch

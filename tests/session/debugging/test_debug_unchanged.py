@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.builders.tiny import trainable
 from ftlab.replay.capsules.gradients import KeptGradients
 from ftlab.replay.capsules.rng import RngState
 from tests.models import tiny_lora
@@ -16,17 +17,11 @@ from tests.session.scenarios import (
     TRAINERS,
     Loop,
     feed,
-    one_thread,
+    interrupts_at,
     seed,
     state_of,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def look(dbg: Any, model: torch.nn.Module) -> None:
@@ -55,8 +50,7 @@ def wander(dbg: Any, model: torch.nn.Module) -> Any:
 def accumulation_by_index() -> Loop:
     """Accumulate over three micro-batches; the step keeps no count of its own."""
     model = tiny_lora(lora_dropout=0.1).train()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2)
 
     def step(item: Any) -> torch.Tensor:
         index, batch = item["index"], {k: v for k, v in item.items() if k != "index"}
@@ -73,8 +67,7 @@ def accumulation_by_index() -> Loop:
 def fused_without_overflow() -> Loop:
     """A scaler hands its scale to a fused optimizer, which then really steps."""
     model = tiny_lora().train()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-2, fused=True)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-2, fused=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
 
     def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -182,17 +175,6 @@ def run_trainer(drive: Callable[[Any], None], **settings: Any) -> dict[str, Any]
     drive(built)
     losses = [row["loss"] for row in built.state.log_history if "loss" in row]
     return state_of(built.model, built.optimizer, losses)
-
-
-def interrupts_at(step: int, dbg: Any) -> Any:
-    from transformers import TrainerCallback
-
-    class Interrupts(TrainerCallback):
-        def on_step_begin(self, args, state, control, **options):
-            if state.global_step == step:
-                dbg.interrupt()
-
-    return Interrupts()
 
 
 @pytest.mark.parametrize("name", TRAINERS)

@@ -13,13 +13,6 @@ from tests.replay.breakage import Setup
 from tests.replay.test_update import HUGE, Loop
 from tests.session.debugging.test_debug import debugging
 from tests.session.debugging.test_what_if import root_of_zero
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def log_of_zero(seen: list[Any]) -> Any:

@@ -12,21 +12,7 @@ from ftlab.records.errors import BadValueError, NotReplayableError
 from tests.models import batches
 from tests.replay.breakage import Setup
 from tests.session.debugging.test_debug import debugging, same
-from tests.session.scenarios import (
-    Loop,
-    dropout,
-    four_bit,
-    grad_scaler,
-    one_thread,
-    seed,
-    trainer,
-)
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import Loop, dropout, four_bit, grad_scaler, seed, trainer
 
 
 def trained(setup: Setup) -> dict[str, torch.Tensor]:

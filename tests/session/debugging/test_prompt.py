@@ -12,14 +12,6 @@ from ftlab.replay.stops.report import PauseReport
 from ftlab.session.debugging.pausing_script import PausingScript
 from ftlab.session.debugging.prompt import Prompt, decide
 from tests.replay.test_update_replay import FINE, HUGE, Steep
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
-
 
 SHIFT = 8191
 

@@ -9,13 +9,7 @@ import ftlab
 from ftlab.records.errors import BadValueError, TrainingStoppedError
 from tests.replay.breakage import Setup
 from tests.session.debugging.test_debug import debugging, same
-from tests.session.scenarios import one_thread, seed, trainer
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import seed, trainer
 
 
 def words(dbg: Any) -> list[str]:
@@ -189,7 +183,8 @@ def test_an_infinite_gradient_cannot_be_clipped_and_pauses():
     assert "cannot be clipped" in words(dbg)[0]
 
 
-def test_float32_runs_the_step_again_without_autocast():
+def autocast_step():
+    """Return a step with autocast, its model, its optimizer, and the dtypes it saw."""
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
@@ -203,6 +198,11 @@ def test_float32_runs_the_step_again_without_autocast():
         out.pow(2).float().mean().backward()
         optimizer.step()
 
+    return step, model, optimizer, dtypes
+
+
+def test_float32_runs_the_step_again_without_autocast():
+    step, model, optimizer, dtypes = autocast_step()
     large = torch.full((1, 4), 1e4)
     feed = [torch.ones(1, 4), large, torch.ones(1, 4), torch.ones(1, 4)]
     with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
@@ -332,19 +332,7 @@ def test_a_response_can_be_switched_off_and_taken_out():
 
 
 def test_float32_lasts_through_a_step_that_is_stopped_in():
-    torch.manual_seed(0)
-    model = torch.nn.Linear(4, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
-    dtypes = []
-
-    def step(batch):
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            out = model(batch)
-        dtypes.append(out.dtype)
-        out.pow(2).float().mean().backward()
-        optimizer.step()
-
+    step, model, optimizer, dtypes = autocast_step()
     feed = [torch.full((1, 4), 1e4)] * 3
     with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
         dbg.respond("non-finite loss", "float32", steps=10)

@@ -21,15 +21,9 @@ from ftlab.records.errors import (
 )
 from tests.models import batches, tiny_4bit, tiny_llama, tiny_lora
 from tests.replay.breakage import Breaking, Setup, log_of_zero, root_at_zero
-from tests.session.scenarios import one_thread, seed, trainer
+from tests.session.scenarios import seed, trainer
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def bits(tensor):
@@ -334,7 +328,7 @@ def test_a_scaled_step_is_scaled_again(tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    with one_thread(), debugging(Setup()) as dbg:
+    with debugging(Setup()) as dbg:
         return taken(dbg, tmp_path_factory.mktemp("snapshot") / "s")[0]
 
 

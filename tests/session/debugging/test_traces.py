@@ -1,27 +1,18 @@
 """A watched run that is debugged leaves traces, which another process walks."""
 
 import contextlib
-import shutil
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
-import pytest
 import torch
 
 import ftlab
 from ftlab.records.errors import FtlabWarning
 from ftlab.runlog.traces import read_trace, trace_folders
+from tests.disks import disk_of
 from tests.replay.breakage import Setup
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def debugged(setup, **options):
@@ -202,17 +193,8 @@ def test_a_disk_that_takes_nothing_warns_once_and_training_goes_on(tmp_path):
     assert watch.logged_step == 3
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Mount a disk of 64 kB."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
-    can = shutil.which("mount")
-    if can is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("needs root; the test above has a file in the way instead")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+# Without root, the test above has a file in the way instead.
+small_disk = disk_of("64k")
 
 
 def test_a_full_disk_leaves_nothing_of_a_trace(small_disk: Path):

@@ -9,13 +9,6 @@ import ftlab
 from ftlab.records.errors import BadValueError, NotPausedError
 from tests.replay.breakage import Setup
 from tests.session.debugging.test_debug import debugging
-from tests.session.scenarios import one_thread
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
 
 
 def finished(dbg: Any) -> bool:

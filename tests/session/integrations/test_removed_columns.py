@@ -6,11 +6,7 @@ import pytest
 from datasets import Dataset
 from torch import nn
 from torch.utils.data import Dataset as Rows
-from transformers import (
-    DataCollatorWithPadding,
-    Trainer,
-    default_data_collator,
-)
+from transformers import DataCollatorWithPadding, Trainer, default_data_collator
 
 from ftlab.faults.builders.tiny import base, batches, rows_of
 from ftlab.faults.builders.trainers import trained

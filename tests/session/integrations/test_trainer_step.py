@@ -16,13 +16,7 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.session.integrations.trainer_step import refuse_trainer
 from tests.models import Rows, tiny_lora
 from tests.session.integrations.trl_trainers import KINDS, make
-from tests.session.scenarios import one_thread, seed, sft_trainer, state_of
-
-
-@pytest.fixture(autouse=True)
-def _single_thread():
-    with one_thread():
-        yield
+from tests.session.scenarios import interrupts_at, seed, sft_trainer, state_of
 
 
 def outcome(built: Any) -> tuple[Any, Any]:
@@ -33,17 +27,6 @@ def outcome(built: Any) -> tuple[Any, Any]:
         for row in built.state.log_history
     ]
     return log, state_of(built.model, built.optimizer, [])
-
-
-def interrupts_at(step: int, dbg: Any) -> Any:
-    from transformers import TrainerCallback
-
-    class Interrupts(TrainerCallback):
-        def on_step_begin(self, args, state, control, **options):
-            if state.global_step == step:
-                dbg.interrupt()
-
-    return Interrupts()
 
 
 def test_metrics_of_trl_count_a_replayed_step_once():

@@ -2,7 +2,7 @@
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, llama, lora
+from ftlab.faults.builders.tiny import batches, llama, lora, trainable
 
 
 class InFloat32(torch.nn.Module):
@@ -21,8 +21,7 @@ def mixed_loop():
     model = llama().to(torch.bfloat16)
     model.model.norm = InFloat32(model.model.norm)
     model = lora(model)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-3)
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3)
 
     def step(batch):
         optimizer.zero_grad()

@@ -7,6 +7,7 @@ from torch.utils.checkpoint import checkpoint
 from ftlab.session.preflight import trying
 from ftlab.session.preflight.checkpoint_trial import LIMIT, compared
 from ftlab.session.preflight.preflight import preflight
+from tests.runs import places
 from tests.session.preflight.objects import item_of
 from tests.session.scenarios import LOOPS, seed
 
@@ -74,7 +75,7 @@ def test_state_that_counts_calls_is_found_where_no_norm_tells():
     (item,) = [i for i in checklist if i.name == AGAIN]
     assert item.label == "error"
     assert item.evidence["largest"] > LIMIT
-    assert [str(place) for place in item.places] == ["param first.weight"]
+    assert places(item) == ["param first.weight"]
 
 
 def test_the_same_block_without_state_passes():

@@ -10,8 +10,8 @@ from ftlab.records.step import StepRecord
 from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.of_run import run_checklist
-from tests.models import batches, tiny_lora
-from tests.session.scenarios import one_thread, trainer
+from tests.models import batches, tiny_lora, update
+from tests.session.scenarios import trainer
 
 
 def item_of(run, name):
@@ -30,11 +30,9 @@ def run_of(*steps, **facts):
 def test_a_watched_loop_has_all_layers_and_the_log_says_the_same(tmp_path):
     model = tiny_lora()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    with one_thread(), ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
         for batch in batches(4):
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
         live = watch.checklist
         assert {item.layer for item in live} == set(LAYERS)
         assert live.ok
@@ -52,7 +50,7 @@ def test_a_watch_that_waits_claims_nothing_of_the_model():
 
 def test_a_trainers_arguments_are_judged_from_its_log(tmp_path):
     each = trainer(save_strategy="steps", save_steps=500, max_steps=2)
-    with one_thread(), ftlab.watch(each, run_dir=tmp_path / "run") as watch:
+    with ftlab.watch(each, run_dir=tmp_path / "run") as watch:
         each.train()
     (item,) = (i for i in watch.checklist["rollback"] if "checkpoints" in i.name)
     assert (item.status, item.says) == ("passed", "only at the end, after 2 steps")
@@ -73,7 +71,7 @@ def test_answers_alone_are_a_share_of_the_labels():
     batch["labels"][:, -2:] = 1
     model = tiny_lora()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with one_thread(), ftlab.watch(model, optimizer) as watch:
+    with ftlab.watch(model, optimizer) as watch:
         for _ in range(2):
             model(**batch).loss.backward()
             optimizer.step()

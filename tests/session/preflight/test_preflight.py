@@ -10,9 +10,9 @@ import ftlab
 from ftlab.faults.registry import load
 from ftlab.records.checklist import LAYERS
 from ftlab.session.preflight import looking
-from tests.models import Rows, batches, tiny_lora
+from tests.models import Rows, batches, tiny_lora, update
 from tests.session.preflight.objects import lora_loop
-from tests.session.scenarios import one_thread, sft_trainer, trainer
+from tests.session.scenarios import sft_trainer, trainer
 
 FOUND = {
     "inference-mode-config": "ADP010",
@@ -37,12 +37,6 @@ def flown(case):
     )
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
-
-
 @pytest.mark.parametrize("name", FOUND)
 def test_a_fault_is_found_before_the_run(name):
     checklist = flown(load(name).build(fixed=False))
@@ -62,9 +56,7 @@ def dense_loop(*, whole=True):
     def step(batch):
         loss = torch.nn.functional.cross_entropy(model(batch["x"]), batch["y"])
         if whole:
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(loss, optimizer)
         return loss
 
     rows = [{"x": torch.randn(8, 4), "y": torch.arange(8) % 2} for _ in range(2)]
@@ -137,9 +129,7 @@ def test_a_step_of_ones_own_is_tried_as_it_is():
     def step(batch):
         seen.append(batch["input_ids"].shape)
         loss = given["model"](**batch).loss
-        loss.backward()
-        given["optimizer"].step()
-        given["optimizer"].zero_grad()
+        update(loss, given["optimizer"])
         return loss.item()
 
     assert ftlab.preflight(**given, step=step)["numerics"][-1].status == "passed"

@@ -7,6 +7,7 @@ import ftlab
 from ftlab.faults.builders.chats import sized, tokenizer
 from ftlab.faults.builders.rows import pairs, talks
 from ftlab.session.preflight import row_scan
+from tests.runs import places
 
 MADE = tokenizer()
 
@@ -25,7 +26,7 @@ def test_a_fault_of_the_rows_fails_with_its_places():
     rows[7]["completion"] = ""
     (item,) = items(rows, "answers incomplete")
     assert (item.status, item.code) == ("failed", "DAT058")
-    assert [str(place) for place in item.places] == ["data row 7 completion"]
+    assert places(item) == ["data row 7 completion"]
 
 
 def test_healthy_rows_pass():

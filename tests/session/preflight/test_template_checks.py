@@ -4,6 +4,7 @@ import pytest
 
 from ftlab.faults.builders.chats import tokenizer
 from ftlab.session.preflight.preflight import preflight
+from tests.runs import places
 from tests.session.preflight.objects import item_of, lora_loop
 
 TEMPLATE = "the chat template renders"
@@ -36,7 +37,7 @@ def test_a_template_that_nothing_can_be_rendered_with_fails(template, words):
     assert item.status == "failed"
     assert item.severity.label == "warning"
     assert words in item.says
-    assert [str(place) for place in item.places] == ["config chat_template"]
+    assert places(item) == ["config chat_template"]
 
 
 def test_a_template_that_wants_other_messages_is_not_judged():

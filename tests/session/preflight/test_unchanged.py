@@ -16,18 +16,11 @@ from tests.session.scenarios import (
     TRAINERS,
     compiled,
     feed,
-    one_thread,
     seed,
     sft_trainer,
     state_of,
     trainer,
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 def weights(model):

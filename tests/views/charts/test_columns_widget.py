@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from ftlab.views.charts.columns import Columns
-from ftlab.views.charts.columns_widget import (
-    ColumnsWidget,
-)
+from ftlab.views.charts.columns_widget import ColumnsWidget
 from ftlab.views.front_end import front_end
 
 

@@ -12,6 +12,7 @@ from ftlab.runlog.run import Run
 from ftlab.runlog.spectra import spectra_of
 from ftlab.views.dashboard.dashboard import Dashboard
 from ftlab.views.layers.spectra import SpectraView
+from tests.models import update
 
 
 def run_of(*measured, ranks=(8, 2)):
@@ -89,9 +90,7 @@ def test_the_record_of_a_training_is_that_of_the_full_product():
                 for name, layer in model.named_modules()
                 if hasattr(layer, "lora_A")
             }
-            model(**batch).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            update(model(**batch).loss, optimizer)
     found = spectra_of(watch.run)
     assert found.steps[-1] == 2
     for column, pair in enumerate(found.pairs):

@@ -22,6 +22,15 @@ def pair(at, answer="It is."):
     return {"prompt": f"What is the number behind {at}?", "completion": answer}
 
 
+def scanned(sources, evaluation):
+    """Scan training data and report what the evaluation holds of it."""
+    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
+    for at, entry in entries_of(sources):
+        scan.take(at, entry)
+    report_leaks(scan, evaluation)
+    return scan
+
+
 @pytest.mark.parametrize("block", [1 << 16, 8])
 def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
     monkeypatch.setattr(row_keys, "BLOCK", block)
@@ -29,10 +38,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
         [source([pair(5), Broken("lost"), pair(7), pair(90), pair(5)])], TextStore()
     )
     sources = [source([pair(at) for at in range(40)] + [pair(7, "Other."), pair(5)])]
-    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
-    for at, entry in entries_of(sources):
-        scan.take(at, entry)
-    report_leaks(scan, evaluation)
+    scan = scanned(sources, evaluation)
     assert evaluation.held == {0, 2}
     assert evaluation.texts is not None
     assert len(evaluation.texts) == evaluation.count
@@ -51,10 +57,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
 def test_nothing_in_common_is_nothing_found():
     evaluation = read_evaluation([source([pair(1), Broken("lost")])], None)
     sources = [source([pair(2), Broken("lost")])]
-    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
-    for at, entry in entries_of(sources):
-        scan.take(at, entry)
-    report_leaks(scan, evaluation)
+    scan = scanned(sources, evaluation)
     assert set(scan.findings.rows) == {"unreadable-row"}
     assert not evaluation.held
 
@@ -85,10 +88,7 @@ def test_rows_of_ids_are_compared_by_their_ids():
     ids = [[at, at + 1, at + 2] for at in range(9)]
     evaluation = read_evaluation([source([{"input_ids": ids[4]}])], None)
     sources = [source([{"input_ids": each} for each in ids])]
-    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
-    for at, entry in entries_of(sources):
-        scan.take(at, entry)
-    report_leaks(scan, evaluation)
+    scan = scanned(sources, evaluation)
     assert scan.findings.rows["leaked-evaluation-row"].numbers().tolist() == [4]
     assert unlike(scan, evaluation) == ""
     texts = read_evaluation([source([pair(1)])], None)
@@ -119,10 +119,7 @@ def test_rows_of_files_are_told_by_their_lines(tmp_path):
     held.write_text("\n".join(["", *(json.dumps(pair(at)) for at in (7, 9)), ""]))
     evaluation = read_evaluation(sources_of(str(held)), None)
     sources = [source([pair(at) for at in range(12)] + [pair(9, "Other, and so on.")])]
-    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
-    for at, entry in entries_of(sources):
-        scan.take(at, entry)
-    report_leaks(scan, evaluation)
+    scan = scanned(sources, evaluation)
     says = {name: [s.says for s in each] for name, each in scan.findings.spots.items()}
     assert says == {
         "leaked-evaluation-row": [

@@ -9,7 +9,7 @@ next time. What turns out to be undecidable on the way a rule yields itself, mad
 import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypedDict, Unpack
 
 from ftlab.records.checklist import Layer
 from ftlab.records.class_names import class_words
@@ -115,6 +115,21 @@ def needs_operations(op: str, what: str, record: str) -> Need:
     return Need(what, record, lambda run: any(row.op == op for row in run.ledger))
 
 
+class Told(TypedDict):
+    """What a finding says beside its message; ``steps`` are the first and the last."""
+
+    cause: str
+    fix: str
+    places: Sequence[Place]
+    steps: tuple[int, int]
+    evidence: Mapping[str, float | int | str]
+    healthy: str
+
+
+Results = Iterator[Finding | NotChecked]
+"""What the check of a rule yields."""
+
+
 class Rule(abc.ABC):
     """One way in which a run goes wrong.
 
@@ -155,7 +170,7 @@ class Rule(abc.ABC):
         cls.name = vars(cls).get("name", class_words(cls, "-"))
 
     @abc.abstractmethod
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what the run, or a window of it, proves."""
 
     def applies(self, run: Run) -> bool:
@@ -180,28 +195,31 @@ class Rule(abc.ABC):
         return NotChecked(self.code, self.name, reason, record)
 
     def finding(
-        self,
-        severity: Severity,
-        message: str,
-        *,
-        cause: str,
-        fix: str,
-        places: Sequence[Place],
-        steps: tuple[int, int],
-        evidence: Mapping[str, float | int | str],
-        healthy: str,
+        self, severity: Severity, message: str, **told: Unpack[Told]
     ) -> Finding:
-        """Make a finding of this rule; ``steps`` are the first and the last one."""
+        """Make a finding of this rule, where its severity depends on the run."""
         return Finding(
             code=self.code,
             name=self.name,
             severity=severity,
             message=message,
-            cause=cause,
-            fix=fix,
-            places=tuple(places[:MAX_PLACES]),
-            first_step=int(steps[0]),
-            last_step=int(steps[1]),
-            evidence=dict(evidence),
-            healthy=healthy,
+            cause=told["cause"],
+            fix=told["fix"],
+            places=tuple(told["places"][:MAX_PLACES]),
+            first_step=int(told["steps"][0]),
+            last_step=int(told["steps"][1]),
+            evidence=dict(told["evidence"]),
+            healthy=told["healthy"],
         )
+
+    def error(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what spoils the training."""
+        return self.finding(Severity.ERROR, message, **told)
+
+    def warning(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what harms the training, or soon will."""
+        return self.finding(Severity.WARNING, message, **told)
+
+    def note(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what may be meant, or harms little."""
+        return self.finding(Severity.INFO, message, **told)

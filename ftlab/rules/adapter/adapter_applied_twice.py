@@ -60,7 +60,7 @@ the same.
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_weights import (
     NEAR,
@@ -71,7 +71,7 @@ from ftlab.rules.reading.base_weights import (
 )
 from ftlab.rules.reading.hand_merges import HandMerge, hand_merges, kind_of
 from ftlab.rules.reading.saving import needs_peft_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -90,7 +90,7 @@ class AdapterAppliedTwice(Rule):
     requires = (needs_peft_model,)
     caused_by = ("ADP024",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""
         facts = start(run)
         found = list(merged_already(facts))
@@ -123,8 +123,7 @@ class AdapterAppliedTwice(Rule):
     def _added(self, live: Sequence[HandMerge]) -> Finding:
         names = [f"{each.module}.base_layer.weight" for each in live]
         step, factor = live[0].step, statistics.median(each.factor for each in live)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {counted(len(names), 'base weight')} "
             f"{'was' if len(names) == 1 else 'were'} changed by {number(factor)} times "
             f"what the adapter {live[0].adapter!r} adds, which is still active: "
@@ -148,8 +147,7 @@ class AdapterAppliedTwice(Rule):
     def _finding(self, run: Run, found: InBase) -> Finding:
         names = [f"{module}.base_layer.weight" for module in found.modules]
         times = f"{number(found.slope)} times"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"before step {span(run)[0]}: {len(names)} of "
             f"{counted(found.measured, 'base weight')} already contain what the "
             f"adapter {found.adapter!r} adds, {times}: {in_words(names)}",

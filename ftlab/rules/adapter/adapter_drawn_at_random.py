@@ -77,7 +77,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
@@ -90,7 +90,7 @@ from ftlab.rules.reasons.computed_start import (
 )
 from ftlab.rules.reasons.drawn_starts import APART, CAUSES, Drawn, drawn_adapters
 from ftlab.rules.reasons.own_starts import own_drawn
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -125,7 +125,7 @@ class AdapterDrawnAtRandom(Rule):
         known = any(run.names(table) for table in ("vectors", "starts", "drawn"))
         return known or may_hold_lora(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for pairs, one for vectors, one for each other adapter."""
         pairs: list[Finding] = []
         if "b_l2" in run.columns("adapters"):
@@ -146,8 +146,7 @@ class AdapterDrawnAtRandom(Rule):
         words = {"setting": drawn.setting, "method": drawn.method}
         config = Place("config", setting.format(**words))
         params = [Place("param", name) for name in drawn.tensors]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: adapter {adapter} ({drawn.method}) is randomly initialized and "
             f"changes the output of {counted(len(drawn.layers), 'layer')} before it "
             f"has learned anything, by up to {number(drawn.furthest)}: "
@@ -193,8 +192,7 @@ class AdapterDrawnAtRandom(Rule):
         params = [Place("param", factor.name) for _, factor, _ in norms]
         config = Place("config", "init_lora_weights")
         names = [factor.name for _, factor, _ in norms]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: B of {counted(len(norms), 'LoRA pair')} is random ({law}) and A "
             f"is not 0, first norm {number(norms[0][2])}: {in_words(names)}",
             cause="init_lora_weights=False initializes both factors randomly."
@@ -217,8 +215,7 @@ class AdapterDrawnAtRandom(Rule):
     def _plain(self, run: Run, adapter: str, lost: Sequence[NameRecord]) -> Finding:
         method = asked_init(run, adapter)
         call = COMPUTED[method]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: A of {counted(len(lost), 'LoRA pair')} of adapter {adapter} has "
             f"the default random values, although init_lora_weights is {method!r}: "
             f"{in_words(name.name for name in lost)}",
@@ -260,8 +257,7 @@ class AdapterDrawnAtRandom(Rule):
         names = [record.name for record in held if record is not None]
         params = [Place("param", name) for name in names]
         config = Place("config", "init_ia3_weights")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: {counted(len(names), 'vector')} of IA3 "
             f"{'are 0' if zero else 'are random around 0'} instead of 1: "
             f"{in_words(names)}",

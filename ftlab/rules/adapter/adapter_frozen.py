@@ -98,7 +98,7 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import wait_for_thawing
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -120,7 +120,7 @@ from ftlab.rules.reasons.why_frozen import (
     severity_of,
     why_frozen,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -133,7 +133,7 @@ class AdapterFrozen(Rule):
     requires = (needs_wiring,)
     caused_by = ("ADP003", "MOD014", "ADP045")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for all adapters together, or one per half-frozen adapter."""
         found = [entry for entry in adapters(run) if entry[1].get("parts")]
         kinds = {str(described.get("type")) for _, described, _ in adapters(run)}
@@ -191,8 +191,7 @@ class AdapterFrozen(Rule):
 
     def _forgotten(self, run: Run, found: Unthawed) -> Finding:
         many = counted(len(found.names), "tensor")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {found.step}: {many} of adapters that were trained before are "
             f"frozen since an evaluation: {in_words(found.names)}",
             cause=f"All were frozen for the evaluation. {found.thawed} of them were "
@@ -215,8 +214,7 @@ class AdapterFrozen(Rule):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
             idle = [name for name in frozen if name in zero]
             state = "and add nothing" if idle else "as they were loaded"
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"from step {steps_of(run)[0]}: {len(frozen)} of "
                 f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
                 f"while the others learn: {in_words(frozen)}",

@@ -53,7 +53,7 @@ are not seen: pass the folder to `ftlab.preflight(model, adapter=folder)` there
 
 from collections.abc import Iterator, Set
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
@@ -107,8 +107,7 @@ class AdapterInFolderBelow(Rule):
 
     def _finding(self, run: Run, entry: LedgerEntry, below: list[str]) -> Finding:
         folder, name = entry.detail["folder"], below[0]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}: {folder} holds its adapter in {folder}/{name}, but "
             "load_best_model_at_end looks for it in the checkpoint itself",
             cause=f"The adapter is called {name!r}: PEFT saves it one folder below, "
@@ -126,8 +125,7 @@ class AdapterInFolderBelow(Rule):
 
     def _other(self, run: Run, entry: LedgerEntry, root: str, name: str) -> Finding:
         folder = entry.detail["folder"]
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {folder} itself holds the adapter {root!r}, and "
             f"load_best_model_at_end loads that into {name!r}, which is trained",
             cause=f"The trained adapter is called {name!r}, and PEFT saves it one "
@@ -146,8 +144,7 @@ class AdapterInFolderBelow(Rule):
 
     def _read(self, entry: LedgerEntry, name: str) -> Finding:
         folder = entry.detail["folder"]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}: the adapter loaded from {folder} has only zeros in B; "
             f"{name!r}, which was trained, is in {folder}/{name}",
             cause="PEFT saves an adapter that is not called 'default' one folder below "

@@ -54,7 +54,7 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 
 from collections.abc import Iterator, Mapping
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.standstill import STUCK
 from ftlab.rules.reading.tensors import params
@@ -71,7 +71,7 @@ from ftlab.rules.reasons.lost_updates import (
     epsilon_vanishes,
     lost_to_rounding,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -85,7 +85,7 @@ class AdapterInOtherPrecision(Rule):
     status = "stable"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter and dtype."""
         yield from self._rounded(run)
         dtypes: Mapping[str, int] = run.facts.model.get("dtypes") or {}
@@ -136,8 +136,7 @@ class AdapterInOtherPrecision(Rule):
     ) -> Finding:
         names = [n for part in found.values() for n in names_of(part.get("first"))]
         count = sum(int(part["dtypes"]["float16"]) for part in found.values())
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {steps_of(run)[0]}: {counted(count, 'tensor')} of adapter {adapter} "
             f"are float16, and Adam's eps is 0 in it: {in_words(names)}",
             cause="Adam divides by the root of its second moment plus eps. An eps of "
@@ -161,8 +160,7 @@ class AdapterInOtherPrecision(Rule):
         lost = lost_to_rounding(run)
         for adapter, (names, share, steps) in lost.items():
             dtypes = sorted({name.dtype.rpartition(".")[2] for name in names})
-            yield self.finding(
-                Severity.ERROR,
+            yield self.error(
                 f"{at_steps(*steps)}: an update leaves {number(100 * share)} % of "
                 f"{counted(len(names), 'tensor')} of adapter {adapter} unchanged: "
                 f"{in_words(name.name for name in names)}",

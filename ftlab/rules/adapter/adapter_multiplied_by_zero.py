@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.wiring import (
@@ -51,7 +51,7 @@ from ftlab.rules.reading.wiring import (
     needs_wiring,
     steps_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -63,7 +63,7 @@ class AdapterMultipliedByZero(Rule):
     status = "stable"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per factor that is 0."""
         yield from self._scaling(run)
         for name, described, config in adapters(run):

@@ -285,8 +285,7 @@ class AdapterNotLoaded(Rule):
         tensors = [
             f"{module}.lora_B.{fresh}.weight" for module in rows[fresh]["scaling"]
         ]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"before step {first.step}: the folder was loaded into the adapter "
             f"{filled!r}, which is not active, and {fresh!r}, which is, adds nothing",
             cause=cause,

@@ -57,7 +57,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reading.wiring import (
@@ -69,7 +69,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -86,7 +86,7 @@ class AdapterOnAdapter(Rule):
     status = "stable"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for nesting, for layers left over, and for a shared base."""
         yield from self._nested(run)
         yield from self._shared(run)
@@ -104,8 +104,7 @@ class AdapterOnAdapter(Rule):
             described = dict(wiring(run)["adapters"]).get(inner["adapters"][0]) or {}
             parts = described.get("parts") or {}
             names = names_of((parts.get("lora_B") or {}).get("first"))
-            yield self.finding(
-                Severity.WARNING,
+            yield self.warning(
                 f"step {steps_of(run)[0]}: {outer['class']} wraps {inner['class']} at "
                 f"{inner['path']}: names have the prefix twice, so loading an adapter "
                 "by name finds nothing",
@@ -135,8 +134,7 @@ class AdapterOnAdapter(Rule):
         records = records_of(run, matrix.ids, ONE_BASE)
         names = [record.name for record in records]
         steps = int(matrix.steps[0]), int(matrix.steps[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: another {text_of(records[0], 'class')} on the same "
             f"base is trained in turn with this one, and both own {in_words(names)}",
             cause="get_peft_model was called twice on one base object, which it "
@@ -157,8 +155,7 @@ class AdapterOnAdapter(Rule):
         self, run: Run, adapter: str, left: Sequence[str], counts: tuple[int, int]
     ) -> Finding:
         count, layers = counts
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {steps_of(run)[0]}: {count} of {counted(layers, 'layer')} with "
             f"adapter {adapter} are not targeted by its configuration: "
             f"{in_words(left)}",

@@ -104,8 +104,7 @@ class AdapterOnTiedWeight(Rule):
     def _merged(self, change: Change, calls: Sequence[str]) -> Finding:
         names = [change.name.name, *change.tied]
         others = [name for name in names if not name.startswith(f"{change.layer}.")]
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(change.first, change.last)}: {calls[0]} of the adapter on "
             f"{in_words([change.layer])} changed {in_words(others)} as well, by up to "
             f"{number(change.relative)} of its mean magnitude",
@@ -130,8 +129,7 @@ class AdapterOnTiedWeight(Rule):
 
     def _half(self, run: Run, half: Mapping[str, Sequence[str]]) -> Finding:
         bare = [path for paths in half.values() for path in paths]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {run.facts.step}: {in_words(bare)} runs without an adapter: it "
             f"is the same module as {in_words(half)}",
             cause="Several places of the model share one module. named_modules lists "
@@ -152,8 +150,7 @@ class AdapterOnTiedWeight(Rule):
         self, run: Run, adapted: Sequence[str], plain: Sequence[str]
     ) -> Finding:
         modules = [short_name(name.removesuffix(_BASE)) for name in adapted]
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"from step {run.facts.step}: the adapter of {in_words(modules)} is on a "
             f"weight that is also {in_words(plain)}: merging it changes both",
             cause="The model ties its output head to its input embeddings, but only "

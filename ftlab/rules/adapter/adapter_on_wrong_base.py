@@ -66,7 +66,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
@@ -76,7 +76,7 @@ from ftlab.rules.reading.saving import (
     span,
     start,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 MANY = 0.5
@@ -103,7 +103,7 @@ class AdapterOnWrongBase(Rule):
     requires = (needs_peft_model,)
     caused_by = ("ADP023",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the base, one for the file, one for each later load."""
         if start(run).get("trained_as") or adapter_file(run):
             yield from self._base(run)
@@ -125,7 +125,7 @@ class AdapterOnWrongBase(Rule):
                     words = _words(where, (name, saved, live))
                     yield self._drawn(words, name, (entry.step, entry.step))
 
-    def _base(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def _base(self, run: Run) -> Results:
         facts = start(run)
         trained = facts.get("trained_as") or {}
         if not trained:
@@ -148,8 +148,7 @@ class AdapterOnWrongBase(Rule):
         file = adapter_file(run)
         saved, live = str(file.get("saved_base", "")), str(file.get("live_base", ""))
         if saved and live and _last_part(saved) != _last_part(live):
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"before step 0: the adapter was saved for {saved!r}, but its base is "
                 f"now {live!r}",
                 cause="The loaded base model has a different name than the one in "
@@ -189,8 +188,7 @@ class AdapterOnWrongBase(Rule):
         )
 
     def _drawn(self, words: str, name: str, steps: tuple[int, int]) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{words}: the frozen part of the adapter is generated from it, and the "
             "file does not contain that part",
             cause="The adapter was created from a custom configuration, and the file's "
@@ -205,8 +203,7 @@ class AdapterOnWrongBase(Rule):
 
     def _residual(self, words: str, held: Mapping[str, float]) -> Finding:
         slope = statistics.median(held.values())
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{words}, and the base weights still contain what the adapter adds, "
             f"{slope:.2f} times",
             cause="This initialisation subtracts the adapter's start from each base "

@@ -42,7 +42,7 @@ reported too. With rank_pattern or alpha_pattern only the training run can be co
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import bare_name
 from ftlab.rules.reading.loads import settings_loads
@@ -109,8 +109,7 @@ class AdapterScalingChanged(Rule):
             f"{name} {settings[name][0]!r} became {settings[name][1]!r}"
             for name in changed
         )
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{'before step 0' if step is None else f'step {step}'}: the scaling of "
             f"{counted(len(modules), 'LoRA layer')} is {number(now)}, but was "
             f"{number(due)} in training{f' ({told})' if told else ''}: "

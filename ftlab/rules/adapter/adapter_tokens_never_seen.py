@@ -56,14 +56,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     may_hold_adapters,
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 
@@ -100,7 +100,7 @@ class AdapterTokensNeverSeen(Rule):
         known = list(adapters(run))
         return not known or any(d.get("invocation") for _, d, _ in known)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings of the class around the model or the rows, and of tokens."""
         if "tokens_seen" in run.steps.columns:
             yield from self._trained(run)
@@ -112,8 +112,7 @@ class AdapterTokensNeverSeen(Rule):
                 yield from self._rows(run, name, list(invocation["tokens"]))
 
     def _unheard(self, run: Run, adapter: str, caller: str) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"from step {steps_of(run)[0]}: adapter {adapter} waits for its invocation "
             f"tokens, but {caller} does not look for them",
             cause="Only PeftModelForCausalLM passes the tokens' positions to the "
@@ -160,8 +159,7 @@ class AdapterTokensNeverSeen(Rule):
             return
         trained = int(run.steps["tokens_trained"][known[-1]])
         steps = (int(run.steps.step[known[0]]), int(run.steps.step[known[-1]]))
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"{at_steps(*steps)}: rows of {counted(trained, 'token')} are trained "
             "individually, but none of them was in any batch",
             cause="The ids are not those of the tokens in the data, or the tokens are "

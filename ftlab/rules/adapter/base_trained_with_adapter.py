@@ -50,7 +50,7 @@ base are reported.
 import re
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, states_of
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -64,7 +64,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -79,7 +79,7 @@ class BaseTrainedWithAdapter(Rule):
     status = "stable"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for weights, and one for biases that were asked for."""
         if not was_trained_with(run, same_adapters(run)):
             return
@@ -101,8 +101,7 @@ class BaseTrainedWithAdapter(Rule):
         others = count_of(outside.get("others"))
         more = f", and {counted(others, 'other tensor')} of the base" if others else ""
         elements = sum(int(kind.get("elements", 0)) for kind in outside.values())
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count_of(under), 'weight')} under "
             f"adapters are trained as well{more}, {elements:,} parameters in total: "
             f"{in_words(names)}",
@@ -147,8 +146,7 @@ class BaseTrainedWithAdapter(Rule):
 
     def _letters(self, run: Run, lettered: Described) -> Finding:
         names = names_of(lettered)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count_of(lettered), 'parameter')} "
             "of the base are trained with the adapter, all those whose names contain "
             f"'lora': {in_words(names)}",

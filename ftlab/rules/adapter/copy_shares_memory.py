@@ -52,7 +52,7 @@ it is not a reference.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import Described, needs_model, span, start
 from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
@@ -79,8 +79,7 @@ class CopySharesMemory(Rule):
 
     def _adapters(self, run: Run, row: Described) -> Finding:
         one, other = row["adapters"]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"adapters {one} and {other} share memory in {row['shared']} of "
             f"{counted(row['pairs'], 'layer')}: {in_words(row['tensors'])}",
             cause="The tensors of one adapter were assigned to the other without "
@@ -104,8 +103,7 @@ class CopySharesMemory(Rule):
 
     def _frozen(self, run: Run, frozen: list[str], shared: Described) -> Finding:
         trained, count = names_of(shared.get("trained")), count_of(shared["frozen"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count, 'frozen tensor')} share "
             f"the memory of trained ones and change with them: {in_words(frozen)} and "
             f"{in_words(trained)}",

@@ -56,11 +56,9 @@ modules are then what they are after `p.requires_grad_(True)` by hand.
 - PEFT, `set_adapter`: "will set the specified adapters to trainable"
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import (
@@ -72,7 +70,7 @@ from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
 from ftlab.rules.reading.wiring import trainable_tensors
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -90,7 +88,7 @@ class FrozenAdapterThawed(Rule):
     status = "stable"
     requires = (needs_states, needs_gradients)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter that was loaded for use."""
         configs = run.facts.model.get("peft") or {}
         for_use = {n for n, c in configs.items() if c.get("inference_mode") is True}

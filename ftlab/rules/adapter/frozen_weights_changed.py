@@ -68,14 +68,14 @@ not: 3 in 10 elements have changed after two cycles, 6 in 10 after ten.
 - KohakuBlueleaf/LyCORIS#264
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.lora import begun_anew
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -102,7 +102,7 @@ class FrozenWeightsChanged(Rule):
         counts = [(each.get("parameters"), each.get("trainable")) for each in models]
         return not counts or any(None in each or len({*each}) > 1 for each in counts)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per reason."""
         changes = changes_of(run)
         if drifted := [each for each in changes if _is_drift(each)]:

@@ -56,7 +56,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import (
@@ -65,7 +65,7 @@ from ftlab.rules.reading.saving import (
     saving,
     span,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -160,7 +160,7 @@ class IncompleteAdapterFile(Rule):
     requires = (needs_peft_model,)
     caused_by = ("EXP014", "NUM001", "ADP020")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with the file that was loaded, then with those saved."""
         file = adapter_file(run)
         yield from self._loaded(run, file)

@@ -34,14 +34,12 @@ as with another language or modality, this is the price.
 - Shuttleworth et al. 2024, LoRA vs Full Fine-tuning, arXiv:2410.21228
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -62,7 +60,7 @@ class IntrudersGrowing(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         matrix = run.matrix("intruders", "directions").measured()
         medians = np.nanmedian(matrix.values, axis=1)
@@ -73,8 +71,7 @@ class IntrudersGrowing(Rule):
         order = np.argsort(-np.nan_to_num(last, nan=-1.0), kind="stable")
         names = [text_of(records[at], "module") for at in order if last[at] >= HALF]
         first = int(np.argmax(medians >= HALF))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"steps {int(matrix.steps[first])}-{int(matrix.steps[-1])}: of the ten "
             f"largest directions {number(float(medians[-1]))} are new to the base "
             f"(median of {counted(len(last), 'layer')}), {number(float(medians[0]))} "

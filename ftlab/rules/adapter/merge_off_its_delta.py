@@ -84,16 +84,16 @@ forward within `disable_adapter()`: `unload()` after it gives the base model, wh
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import calls_of, may_have_adapters
 from ftlab.rules.reading.hand_merges import EXACT, HandMerge, Kind, hand_merges, kind_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -132,7 +132,7 @@ class MergeOffItsDelta(Rule):
         """Tell whether the model has adapter layers, or a merge was measured."""
         return may_have_adapters(run) or TABLE in run.tables()
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for what was rounded, and one for each adapter."""
         if rounded := _rounded(run):
             yield self._lost(run, rounded)
@@ -180,8 +180,7 @@ class MergeOffItsDelta(Rule):
         dtype = str(worst.meta.get("dtype", ""))
         calls = calls_of(run, "unload", "merge") or ["merge_adapter"]
         last = max(each[3] for each in found)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {last}: {calls[0]} into {dtype} weights of "
             f"{counted(len(found), 'layer')}: the result is off by {number(ratio)} "
             f"times what the adapter adds: {in_words(names)}",

@@ -48,9 +48,7 @@ changes nothing, and is reported all the same.
 - huggingface/peft#2437
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import (
     Pass,
@@ -64,7 +62,7 @@ from ftlab.rules.reading.adapter_states import (
 )
 from ftlab.rules.reading.frozen import base_weights, latest_change
 from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -76,7 +74,7 @@ class MergedDuringTraining(Rule):
     status = "stable"
     requires = (needs_states,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for stepped layers, for merged and for unloaded ones."""
         if stepped := _stepped_while_merged(run):
             yield self._stepped(run, stepped)
@@ -124,8 +122,7 @@ class MergedDuringTraining(Rule):
         first, last = found[0].step, found[-1].step
         calls = calls_of(run, "unload") or ["merge_and_unload"]
         tensors = adapter_tensors(run)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: the model was trained further without any "
             f"adapter layer; the optimizer still holds {len(tensors)} adapter tensors",
             cause=f"{calls[0]}() removed the adapter layers from the model, in place, "
@@ -146,8 +143,7 @@ class MergedDuringTraining(Rule):
         moved = (
             f", which have changed by up to {number(change)} of their mean magnitude"
         )
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: the optimizer stepped while "
             f"{len(layers)} adapter layers were merged: base weights of "
             f"{in_words(layers)}{moved if change else ''}",

@@ -40,7 +40,7 @@ of unknown name that is not a function of the loss is not judged.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.metric_directions import (
     Direction,
     by_loss,
@@ -88,8 +88,7 @@ class MetricDirectionReversed(Rule):
         better = "greater" if direction.greater else "smaller"
         worst = min if direction.greater else max
         met = f" ({worst(values):.4g} of {len(values)})" if values else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             "the checkpoint with the "
             f"{'smallest' if direction.greater else 'greatest'} {metric}{met} is taken "
             f"for the best, but {better} is better: {why}",

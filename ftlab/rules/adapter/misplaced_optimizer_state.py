@@ -54,7 +54,7 @@ in 8 bits are judged only by their shapes and names.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.reading.saving import first_facts, needs_model, span, start
@@ -106,8 +106,7 @@ class MisplacedOptimizerState(Rule):
             )
         else:
             return None
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{when}: {words}",
             cause="The optimizer's state was saved for other parameters, or for these "
             "in a different order: load_state_dict goes only by order.",

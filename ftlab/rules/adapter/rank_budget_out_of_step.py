@@ -57,9 +57,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reasons.rank_plan import Clock, Plan, clock_of, length_of, plan_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -104,7 +104,7 @@ class RankBudgetOutOfStep(Rule):
         """Tell whether an AdaLoRA is trained, or nothing is known of adapters."""
         return "adapters" not in run.facts.model or plan_of(run) is not None
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with the calls, or with what they left."""
         plan = plan_of(run)
         if plan is None or not len(run.steps):

@@ -68,7 +68,7 @@ model on its residual for any other purpose counts as a reference too.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
 from ftlab.rules.reading.saving import PLAIN, first_facts, start
@@ -81,7 +81,7 @@ from ftlab.rules.reasons.repeated_passes import (
     repeated_passes,
     switched_off,
 )
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -129,7 +129,7 @@ class ReferenceOffStart(Rule):
         beside = any((run.steps[column] > 0).any() for column in columns)
         return not len(run.steps) or beside or bool(switched_off(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per changed base, and one for the reference."""
         for adapter, method in _residual(run).items():
             if weights := _weights(run, adapter):
@@ -182,8 +182,7 @@ class ReferenceOffStart(Rule):
 
     def _base(self, adapters: list[str], steps: list[int]) -> Finding:
         names = ", ".join(adapters)
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"{at_steps(steps[0], steps[-1])}: passes without a graph run the base "
             f"model, all adapters off, but the trained adapter {names} was not 0 when "
             "training began",

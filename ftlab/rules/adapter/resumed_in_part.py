@@ -73,9 +73,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import an, number
 from ftlab.runlog.run import Run
 
@@ -92,13 +92,13 @@ class ResumedInPart(Rule):
     layer = "rollback"
     requires = (needs_model,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for the optimizers or the schedulers, the rate, the end."""
         yield from self._states(run)
         yield from self._rates(run)
         yield from self._end(run)
 
-    def _states(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def _states(self, run: Run) -> Results:
         facts, first = start(run), first_facts(run)
         states = list(facts.get("optimizer_states", ()))
         epochs = list(facts.get("last_epochs", ()))
@@ -161,8 +161,7 @@ class ResumedInPart(Rule):
         if loaded_over:
             now, set_to = loaded_over[0]
             rates = f", with {number(set_to)} where the optimizer has {number(now)}"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{goes_on} with a used optimizer, but every schedule is at 0{rates}: the "
             "warm-up runs again",
             cause="The optimizer's state was loaded, but not the scheduler's.",
@@ -193,8 +192,7 @@ class ResumedInPart(Rule):
     def _rate(self, run: Run, asked: float, rates: list[float]) -> Finding:
         first = first_facts(run).step
         rate = max(rates)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"training continues at step {first} with a schedule of {rate:.3g}; "
             f"learning_rate={asked:.3g} is not used",
             cause="The checkpoint's optimizer.pt and scheduler.pt contain the rates of "
@@ -222,8 +220,7 @@ class ResumedInPart(Rule):
         trainer = first.training.get("trainer_class")
         if not trainer or not isinstance(end, int) or not 0 < end <= first.step:
             return
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the {trainer} resumes at step {first.step} of {end}: nothing is left to "
             "train",
             cause="max_steps and num_train_epochs count from the start of the first "

@@ -99,8 +99,7 @@ class SavedUnloadable(Rule):
         modules = list(facts.get("wrapped", ()))
         mark = modules[0].rpartition(".")[2]
         what = "adapter keys" if adapters else "model.safetensors"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {run.facts.step}: saving writes {renamed['renamed']} of "
             f"{counted(renamed['keys'], 'key')} with {mark!r} in them, such as "
             f"{renamed['example']}; wrapped: {in_words(modules)}",
@@ -145,8 +144,7 @@ class SavedUnloadable(Rule):
 
     def _beside(self, first: int, last: LedgerEntry) -> Finding:
         folder = str(last.detail["folder"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {last.step}: the full model was saved to {folder}, which "
             "contains an adapter_config.json: from_pretrained will apply that "
             "adapter to the merged weights",

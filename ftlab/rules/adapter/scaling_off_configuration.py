@@ -63,12 +63,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -99,7 +99,7 @@ class ScalingOffConfiguration(Rule):
     status = "stable"
     requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each configuration, one for drifts, one for layers."""
         yield from self._configurations(run)
         matrix = run.matrix("scaling", "adapters").measured()
@@ -137,8 +137,7 @@ class ScalingOffConfiguration(Rule):
         before, now = (float(_known(matrix, column)[end]) for end in (0, -1))
         who = counted(len(names), "LoRA pair")
         grown = abs(now) > abs(before)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the scaling of {who} went from {number(before)} "
             f"to {number(now)}, by the same factor each time: {in_words(names)}",
             cause="The scaling is multiplied in each step or at each evaluation and "
@@ -176,8 +175,7 @@ class ScalingOffConfiguration(Rule):
                 yield self._edited(run, adapter, float(asked), alpha)
 
     def _edited(self, run: Run, adapter: str, asked: float, alpha: float) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"lora_alpha of adapter {adapter} is {number(asked)} in its configuration "
             f"but {number(alpha)} in its layers: it will be {number(asked / alpha)} "
             "times as strong after saving and loading",

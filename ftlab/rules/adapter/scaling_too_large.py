@@ -60,17 +60,17 @@ too large.
 - unslothai/notebooks#144 (alpha near sqrt(r) when rsLoRA is on), vllm-project/vllm#6909
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -112,7 +112,7 @@ class ScalingTooLarge(Rule):
         needs_pairs("ratio", "the size of each adapter against its base weight"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""
         ratio = run.matrix("ratio", "adapters").measured()
         pairs = records_of(run, ratio.ids, "adapters")

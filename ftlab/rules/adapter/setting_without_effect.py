@@ -52,16 +52,16 @@ RandLoRA correct it for nn.Linear and Conv1D, with a warning; the results are th
 - huggingface/peft#1971, #1981 (r in AdaLoRA)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     needs_wiring,
     steps_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _WHY = {
@@ -108,7 +108,7 @@ class SettingWithoutEffect(Rule):
     code = "ADP040"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per setting."""
         for adapter, described, _ in adapters(run):
             for field, facts in (described.get("idle") or {}).items():

@@ -47,7 +47,7 @@ a file is written, `v.detach()` of a state dict's tensor is not recognised, nor 
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
 from ftlab.rules.reading.saving import needs_model
@@ -84,8 +84,7 @@ class StateNotCopied(Rule):
     def _written(self, entry: LedgerEntry) -> Finding:
         stale, updates = int(entry.detail["stale"]), int(entry.detail["updates"])
         file = str(entry.detail.get("file", "")) or "what was written"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {file} has {counted(stale, 'trainable tensor')} from "
             f"a state dict that was taken {counted(updates, 'update')} before, with "
             "current values",
@@ -100,8 +99,7 @@ class StateNotCopied(Rule):
         )
 
     def _finding(self, entry: LedgerEntry, aliased: int) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {words_of(entry)} was given the model's own memory "
             f"for {counted(aliased, 'trainable tensor')}: nothing changed",
             cause="The state_dict() was kept without a copy: it changed with every "

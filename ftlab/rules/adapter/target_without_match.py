@@ -91,7 +91,7 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
@@ -107,7 +107,7 @@ from ftlab.rules.reasons.cut_entries import Cut, cut_entries
 from ftlab.rules.reasons.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.reasons.quantised_targets import only_plain
 from ftlab.rules.reasons.target_verdicts import Verdict, judge
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -131,7 +131,7 @@ class TargetWithoutMatch(Rule):
     status = "stable"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per field of a configuration."""
         for name, described, _ in adapters(run):
             asked = described.get("asked") or {}
@@ -237,8 +237,7 @@ class TargetWithoutMatch(Rule):
             return
         outside, names = misread["outside"], names_of(misread["outside"])
         blocks, read = misread["blocks"], misread["read"]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of adapter "
             f"{adapter} are in blocks that layers_to_transform does not name: "
             f"{in_words(names)}",
@@ -266,8 +265,7 @@ class TargetWithoutMatch(Rule):
         if not (outside or inside):
             return
         layers = counted(len(outside) + len(inside), "layer")
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {steps_of(run)[0]}: adapter {adapter} scales {layers} on the wrong "
             f"side ({len(outside)} at the output, {len(inside)} at the input): "
             f"{in_words([*outside, *inside])}",

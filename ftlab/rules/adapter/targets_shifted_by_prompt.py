@@ -38,7 +38,7 @@ positions: its logits are as long as the labels.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -80,8 +80,7 @@ class TargetsShiftedByPrompt(Rule):
         configs = (run.facts.model.get("peft") or {}).values()
         tokens = max(_tokens(config) for config in configs)
         share = float(early.min())
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(int(steps[0]), int(steps[-1]))}: {share:.0%} of the positions "
             f"are trained on the token {counted(tokens, 'position')} further ahead: "
             "the logits are taken from their beginning, where the prompt is",

@@ -63,7 +63,7 @@ adapter.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
@@ -74,7 +74,7 @@ from ftlab.rules.reading.saving import (
     span,
 )
 from ftlab.rules.reasons.merged_adapters import others_merged
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -88,7 +88,7 @@ class TrainedWeightsNotSaved(Rule):
     requires = (needs_peft_model,)
     caused_by = ("EXP014", "ADP016", "ADP003")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all of them."""
         yield from self._without_adapter(run)
         facts = saving(run)
@@ -141,8 +141,7 @@ class TrainedWeightsNotSaved(Rule):
         )
 
     def _unloaded(self, entry: LedgerEntry) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the model without "
             "the trained adapter, which was not saved",
             cause="unload() removes the adapter without merging it: the saved model is "
@@ -157,8 +156,7 @@ class TrainedWeightsNotSaved(Rule):
 
     def _merged(self, entry: LedgerEntry, merged: set[str], held: set[str]) -> Finding:
         trained = ", ".join(sorted(map(repr, held)))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the model with "
             f"{', '.join(sorted(map(repr, merged)))} merged into it, but {trained} was "
             "trained",
@@ -178,8 +176,7 @@ class TrainedWeightsNotSaved(Rule):
 
     def _others(self, entry: LedgerEntry, saved: set[str], held: set[str]) -> Finding:
         trained = ", ".join(sorted(map(repr, held)))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the adapter "
             f"{', '.join(sorted(map(repr, saved)))}, but {trained} was trained",
             cause="selected_adapters does not name the adapter that the optimizer "

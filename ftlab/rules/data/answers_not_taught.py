@@ -53,7 +53,7 @@ here.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import is_causal, samples_of
@@ -65,6 +65,7 @@ from ftlab.rules.reading.turns import (
     empty_answers,
     turn_sights,
 )
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 2, 0.5
@@ -77,7 +78,7 @@ class AnswersNotTaught(SampleRule):
     code = "DAT031"
     caused_by = ("DAT036",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         sights = turn_sights(run)
         answered = [each for each in sights if _has_answer(each.sample)]
@@ -90,7 +91,6 @@ class AnswersNotTaught(SampleRule):
         if opened and len(opened) >= max(SAMPLES, SHARE * len(answered)):
             yield self.of_turns(
                 run,
-                Severity.WARNING,
                 f"{len(opened)} of {len(answered)} samples end with the opening of an "
                 "answer that never comes, and train it",
                 opened,
@@ -120,11 +120,11 @@ class AnswersNotTaught(SampleRule):
         many = len(silent) >= SHARE * len(whole)
         yield self.of_turns(
             run,
-            Severity.WARNING if many else Severity.INFO,
             f"{len(silent)} of {len(whole)} samples hold a whole answer and no label "
             "that counts",
             silent,
             lambda turn: turn.start,
+            severity=Severity.WARNING if many else Severity.INFO,
             cause="What marks the answers was not found in the ids of these samples.",
             fix="Columns prompt and completion, or assistant_only_loss=True with a "
             "template that has {% generation %}; a marker only as it is tokenised in "
@@ -154,10 +154,10 @@ class AnswersNotTaught(SampleRule):
         if turns:
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 says,
                 turns,
                 lambda turn: turn.first,
+                severity=Severity.INFO,
                 cause=cause,
                 fix=fix,
                 evidence=evidence,
@@ -165,10 +165,10 @@ class AnswersNotTaught(SampleRule):
             )
         elif bare and len(sights) == len(turn_sights(run)):
             yield self.of_samples(
-                Severity.INFO,
                 says,
                 bare,
                 lambda each: each.stretches[0].start,
+                severity=Severity.INFO,
                 cause=cause,
                 fix=fix,
                 evidence=evidence,

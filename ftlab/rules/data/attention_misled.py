@@ -72,7 +72,7 @@ not in several processes or compiled models, positions not in encoder-decoders.
 from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.attention import LEAST, NEEDS, faulty, looks, places
 from ftlab.rules.reading.samples import (
@@ -83,7 +83,7 @@ from ftlab.rules.reading.samples import (
     without_tokens,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Need, Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -120,7 +120,7 @@ class AttentionMisled(SampleRule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""
         yield from self._inverted(run)
         if not NEEDS.present(run):
@@ -159,12 +159,12 @@ class AttentionMisled(SampleRule):
         if len(sick) < SAMPLES:
             return
         yield self.of_samples(
-            Severity.ERROR,
             f"the attention mask shows nothing but "
             f"{samples.piece(sick[0].sample.head[0])} of {len(sick)} samples, and "
             "hides their text",
             sick,
             lambda sample: sample.start,
+            severity=Severity.ERROR,
             cause="The mask is 1 at the padding and 0 at the text.",
             fix="attention_mask = (input_ids != pad_token_id).long().",
             evidence={
@@ -216,8 +216,7 @@ class AttentionMisled(SampleRule):
         steps = [step for step, _ in told]
         worst = max((shift for _, shift in told), key=lambda each: each["by"])
         cause, fix = _SHIFTED[reason]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(min(steps), max(steps))}: the text at token {worst['token']} "
             f"of row {worst['row']} begins {worst['by']} positions too late",
             cause=cause,
@@ -237,8 +236,7 @@ class AttentionMisled(SampleRule):
     def _beyond(self, found: list[tuple[int, dict[str, int]]]) -> Finding:
         step, first = found[0]
         longest = max(each["last"] for _, each in found) + 1
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(step, found[-1][0])}: {longest} positions in a row of a model "
             f"for {first['limit']}",
             cause="Rows are longer than max_position_embeddings of the model's config.",

@@ -49,12 +49,10 @@ classifier are wrong only with one number for each row.
 - torch, `cross_entropy`: class indices are long
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.batch_facts import OddKind
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches, refused_batches
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -68,7 +66,7 @@ class BatchRefused(Rule):
     code = "DAT002"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the batch that ended the run."""
         found = (refused_batches(run, kind) for kind in KINDS)
         first = next((each[0] for each in found if each), None)
@@ -81,8 +79,7 @@ class BatchRefused(Rule):
         odd = each.odd
         of_token = odd.kind in ("ids", "labels")
         others = f"; {counted(odd.rows, 'sample')} of the batch like this"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{each.batch}: {says}{others if of_token else ''}",
             cause=cause,
             fix=fix,

@@ -61,11 +61,12 @@ apart; a prompt that was cut at its beginning is not seen.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts, Twice
 from ftlab.rules.reading.samples import Samples, Sight, samples_of
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import OPENINGS, TurnSight, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 4, 0.9
@@ -87,7 +88,7 @@ class BeginningWrong(SampleRule):
     code = "DAT022"
     caused_by = ("EXP017",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding about BOS, and one about prompts."""
         samples = samples_of(run)
         yield from self._missing(run, samples)
@@ -106,7 +107,6 @@ class BeginningWrong(SampleRule):
         bos = samples.piece(min(begin))
         yield self.of_turns(
             run,
-            Severity.WARNING,
             f"none of {len(opened)} samples begins with {bos}, which the template "
             "writes and the tokenizer adds",
             [(each, each.sample.turns[0]) for each in opened],
@@ -149,7 +149,6 @@ class BeginningWrong(SampleRule):
         early = reason == "at-the-beginning"
         bos = samples.piece(first)
         return self.of_samples(
-            Severity.INFO if first in samples.stops else Severity.WARNING,
             f"{len(found)} of {len(samples.sights)} samples "
             + (
                 f"begin with {bos} twice"
@@ -158,6 +157,7 @@ class BeginningWrong(SampleRule):
             ),
             found,
             lambda each: each.start + 1 if early else _second(each, alone, compared),
+            severity=Severity.INFO if first in samples.stops else Severity.WARNING,
             cause="The template writes BOS, and the tokenizer adds another one to the "
             "rendered text."
             if early
@@ -188,7 +188,6 @@ class BeginningWrong(SampleRule):
         first, twice = found[0]
         again = {id(sight.sample): twice.again for sight, twice in found}
         yield self.of_samples(
-            Severity.WARNING,
             f"{len(found)} of {len(samples.sights)} samples begin with the same text "
             f"twice in a row; sample {first.sample.row} has tokens {twice.start} to "
             f"{twice.again - 1} again from {twice.again} on",

@@ -36,7 +36,7 @@ templates that begin a conversation as they go on with one. Plain documents: DAT
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.attention import NEEDS as ATTENTION, looks
@@ -48,7 +48,7 @@ from ftlab.rules.reading.turns import (
     turn_places,
     turn_sights,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -70,7 +70,7 @@ class ConversationsRunTogether(Rule):
         """Tell whether there are turns, or nothing is known of the run."""
         return not run.facts.model or has_turns(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""
         if any(look.detail.get("apart") for look in looks(run)):
             return

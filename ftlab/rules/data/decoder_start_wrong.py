@@ -38,12 +38,12 @@ with BOS, are left alone.
 - transformers, `shift_tokens_right`; `EncoderDecoderModel.forward`, its example
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.decoders import NEEDS, row_name, seen
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -67,7 +67,7 @@ class DecoderStartWrong(Rule):
         """Tell whether a decoder was seen, or nothing is known of the run."""
         return not run.facts.model or seen(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all rows."""
         events = [event for event in run.whole.events if event.kind == "decoder"]
         rows = [(event, row) for event in events for row in event.detail["rows"]]

@@ -49,7 +49,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.loader_start import (
     GENERATORS,
     HeldGenerator,
@@ -57,7 +57,7 @@ from ftlab.records.loader_start import (
     WorkerStart,
 )
 from ftlab.rules.reading.loaders import NEEDS, by_index, drawn_by, has_loader
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 ALIKE = 2
@@ -82,7 +82,7 @@ class DrawsRepeated(Rule):
         """Leave out runs whose loop has no DataLoader."""
         return has_loader(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each generator, and each way."""
         starts = by_index(run)
         for column in GENERATORS:
@@ -144,8 +144,7 @@ class DrawsRepeated(Rule):
     def _of_epochs(self, starts: list[LoaderStart], column: str) -> Finding:
         name, workers = GENERATORS[column], starts[0].workers
         whose = f" in {workers} workers" if workers else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{name}{whose} begins at the same place in each of {len(starts)} epochs, "
             "and rows are made with it",
             cause="worker_init_fn seeds with the same numbers in each epoch."

@@ -54,7 +54,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.sample_facts import Control, SampleFacts
 from ftlab.records.spelled_mark import SpelledMark
 from ftlab.records.template import TemplateFacts
@@ -67,6 +67,7 @@ from ftlab.rules.reading.samples import (
 )
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -102,7 +103,7 @@ class EndNotRecognised(SampleRule):
     code = "DAT018"
     caused_by = ("EXP017", "DAT028", "DAT073")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: in pieces by the template, else spelled, or not heeded."""
         found = [*self._in_pieces(run)] or [*self._spelled(samples_of(run))]
         yield from found
@@ -117,7 +118,6 @@ class EndNotRecognised(SampleRule):
         string, count = next(iter(broken.items()))
         yield self.of_turns(
             run,
-            Severity.WARNING,
             f"{string!r} ends an answer and is {count} tokens of this vocabulary",
             [
                 (sight, turn)
@@ -161,8 +161,7 @@ class EndNotRecognised(SampleRule):
         last = reason == "at-the-end"
         number = held.ends if last else held.samples
         first = held.places[0]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {number} of {total} samples "
             f"{'end with' if last else 'hold'} {text!r}, which "
             f"is {first[3] - first[2]} common tokens here; none holds {samples.end}",
@@ -196,7 +195,6 @@ class EndNotRecognised(SampleRule):
         piece = samples.piece(number)
         stops = ", ".join(map(samples.piece, sorted(heeded)))
         yield self.of_samples(
-            Severity.WARNING,
             f"{count} samples end with {piece}, and generation ends at {stops} alone",
             [sight for sight, its in ends if its == number],
             lambda sample: sample.controls[-1].position,

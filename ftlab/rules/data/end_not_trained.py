@@ -61,9 +61,9 @@ hidden end; it is hidden rightly, if it is none.
 - huggingface/transformers#22794, huggingface/trl#1623 (no EOS is added)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.samples import (
     Samples,
@@ -74,6 +74,7 @@ from ftlab.rules.reading.samples import (
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
+from ftlab.rules.rule import Results
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -114,7 +115,7 @@ class EndNotTrained(SampleRule):
     code = "DAT020"
     caused_by = ("DAT028", "DAT018")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for hidden ends, and one for those without a label."""
         samples = samples_of(run)
         stops, sights = samples.stops, samples.sights
@@ -144,7 +145,6 @@ class EndNotTrained(SampleRule):
         count = sum(len(each.sample.hidden) for each in sick)
         piece = samples.piece(sick[0].sample.hidden[0].id)
         return self.of_samples(
-            Severity.WARNING,
             f"the attention mask hides {piece} in the middle of "
             f"{counted(len(sick), 'sample')}, {counted(count, 'time')}",
             sick,
@@ -171,11 +171,11 @@ class EndNotTrained(SampleRule):
         reason = "hidden" if end in {t.position for t in first.hidden} else reason
         cause, fix = _WORDS[reason]
         return self.of_samples(
-            Severity.WARNING if reason == "mask" else Severity.ERROR,
             f"{samples.piece(number)} ends {counted(len(left_out), 'sample')} "
             "but its label is never trained, unlike the text before it",
             left_out,
             lambda each: _ends(each, samples.stops)[-1],
+            severity=Severity.WARNING if reason == "mask" else Severity.ERROR,
             cause=cause,
             fix=fix,
             evidence={
@@ -192,11 +192,11 @@ class EndNotTrained(SampleRule):
         last = samples.piece(sights[0].sample.tail[-1])
         answers = _left_out(sights) or _alike(sights, samples)
         return self.of_samples(
-            Severity.WARNING if answers else Severity.INFO,
             f"none of {len(sights)} samples ends with {samples.end} or holds it; the "
             f"first one ends with {last}",
             sights,
             lambda sample: sample.end - 1,
+            severity=Severity.WARNING if answers else Severity.INFO,
             cause="Nothing appends EOS to the texts: the formatting writes none, and "
             "this tokenizer adds none by itself.",
             fix="text + tokenizer.eos_token in the formatting, or a chat template "

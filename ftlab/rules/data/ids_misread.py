@@ -63,11 +63,12 @@ the first's (3 % of places). Texts that were cut with dropout of merges beforeha
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.id_facts import IdFacts
 from ftlab.rules.reading.samples import Samples, samples_of
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
+from ftlab.rules.rule import Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -101,7 +102,7 @@ class IdsMisread(SampleRule):
 
     code = "DAT028"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first type that explains all ids, and for texts."""
         samples = samples_of(run)
         held = [facts for _, facts in samples.numbers]
@@ -154,8 +155,7 @@ class IdsMisread(SampleRule):
                 },
             )
         elif apart:
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"{apart} of the first {told['rows']} rows have hardly a token of what "
                 f"the tokenizer makes of their {told['column']}",
                 cause="The ids were made by another tokenizer, or of another text.",

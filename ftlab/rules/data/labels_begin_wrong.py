@@ -58,11 +58,12 @@ not checked without a tokenizer.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import BorderGuess, SampleFacts
 from ftlab.rules.reading.samples import Samples, Sight, is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
 from ftlab.rules.reading.turns import ANSWERS, OPENINGS, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 8, 0.95
@@ -122,7 +123,7 @@ class LabelsBeginWrong(SampleRule):
 
     code = "DAT017"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first way of counting, and one for openings."""
         samples = samples_of(run)
         yield from self._counted(samples)
@@ -160,7 +161,6 @@ class LabelsBeginWrong(SampleRule):
         ends = {id(sight.sample): guess.position for sight, guess in alike}
         cause, fix = _COUNTS[reason]
         return self.of_samples(
-            Severity.WARNING,
             f"the labels of {len(alike)} samples begin at the wrong token: at "
             f"{_border(first.sample)} in row {first.sample.row}, where the prompt "
             f"ends with {' '.join(map(samples.piece, guess.closing))} before "
@@ -194,11 +194,11 @@ class LabelsBeginWrong(SampleRule):
             "threshold": CUTS if proven else VARIED,
         }
         return self.of_samples(
-            Severity.WARNING if proven else Severity.INFO,
             f"{_FIRST[late]} of {len(alike)} answers have no label; in {len(cut)} of "
             f"these the labels begin within a word, as between {left_out} and {said}",
             shown,
             lambda each: _border(each) - late,
+            severity=Severity.WARNING if proven else Severity.INFO,
             cause="The prompt was counted too long: with EOS or BOS, or by itself, "
             "where its last token goes together with the answer.",
             fix="Count the prompt's tokens within the row, or join the ids of prompt "
@@ -212,7 +212,6 @@ class LabelsBeginWrong(SampleRule):
     ) -> Finding:
         said = samples.piece(merged[0].sample.border[-1])
         return self.of_samples(
-            Severity.WARNING,
             f"the space at the end of the prompt belongs to the answer's first token "
             f"in {len(merged)} samples, as in {said}, and to the prompt in {len(own)}",
             merged,
@@ -247,11 +246,11 @@ class LabelsBeginWrong(SampleRule):
             return
         yield self.of_turns(
             run,
-            Severity.INFO,
             f"the last tokens of the opening of {len(partly)} answers are trained, "
             "which a prompt already holds",
             partly,
             lambda turn: turn.first,
+            severity=Severity.INFO,
             cause="The prompt was counted too short, or the mark of answers stands "
             "within their opening.",
             fix="Let the mask begin where the generation prompt ends.",

@@ -68,12 +68,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
 from ftlab.rules.reading.samples import Samples, Sight, samples_of, token_places
 from ftlab.rules.reading.token_rules import TOKENS, SampleRule
-from ftlab.rules.rule import Need, needs_column
+from ftlab.rules.rule import Need, Results, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -116,7 +116,7 @@ class LabelsMisplaced(SampleRule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         samples = samples_of(run)
         yield from self._padding(samples)
@@ -149,7 +149,6 @@ class LabelsMisplaced(SampleRule):
         count = sum(each.sample.padding_trained for each in sick)
         text = sum(each.sample.trained for each in samples.sights)
         yield self.of_samples(
-            Severity.WARNING,
             f"{count} labels of {len(sick)} samples are on padding, beside {text} on "
             "text",
             sick,
@@ -172,11 +171,11 @@ class LabelsMisplaced(SampleRule):
             return
         first, seen = sick[0].sample, len(samples.sights)
         yield self.of_samples(
-            Severity.ERROR,
             f"the labels of {len(sick)} of {seen} samples are the tokens of other "
             f"rows; row {first.row} has those of row {first.labels_of}",
             sick,
             lambda each: each.stretches[0].start if each.stretches else each.end,
+            severity=Severity.ERROR,
             cause="Ids and labels were put into a batch in two orders: one of them was "
             "sorted or shuffled alone.",
             fix="Make labels of the ids that are in the batch: labels = "
@@ -202,7 +201,6 @@ class LabelsMisplaced(SampleRule):
             return
         first = sick[0].sample
         yield self.of_samples(
-            Severity.WARNING,
             f"the labels of {len(sick)} of {len(known)} samples begin on the token in "
             f"front of the text and end before the text does, by {_left(first)} tokens "
             f"in row {first.row}",
@@ -237,8 +235,7 @@ class LabelsMisplaced(SampleRule):
         sights: list[Sight] = [
             each for each in samples.sights if _place(each.sample, reason) >= 0
         ]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {number(100 * share)} % of the labels are "
             f"{samples.piece(label)}{', where the text has others' if filler else ''}",
             cause="What is to be ignored has this label, and the loss ignores -100."

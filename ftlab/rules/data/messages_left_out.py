@@ -54,10 +54,10 @@ and texts that are rewritten in part count as written.
 - meta-llama/llama3#104 (the template that strips)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template_words import DROPPED
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.saving import first_facts
@@ -71,7 +71,7 @@ from ftlab.rules.reading.turns import (
     template_of,
     turn_sights,
 )
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Need, Results
 from ftlab.runlog.run import Run
 
 CALLS, REASONING = "tool calls", "reasoning in history"
@@ -117,7 +117,7 @@ class MessagesLeftOut(SampleRule):
         """Tell whether there are turns or messages, or nothing is known of the run."""
         return not run.facts.model or has_turns(run) or bool(_told(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind of message, for calls and for reasoning."""
         told = _told(run)
         for each in told.get("found", ()):
@@ -155,7 +155,6 @@ class MessagesLeftOut(SampleRule):
         calls = reason == "no-tool-calls"
         return self.of_turns(
             run,
-            Severity.WARNING,
             says,
             found,
             lambda turn: turn.start if calls else turn.first,

@@ -30,13 +30,11 @@ Labels that the model is not given, because the loss is computed outside, are no
 - huggingface/transformers#30650 (a mask of zeros), huggingface/trl#588, #980
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -47,7 +45,7 @@ class NothingToTrain(Rule):
     code = "DAT004"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all batches that spoil a loss."""
         table = run.whole.steps
         if not run.facts.model and not len(table):
@@ -64,8 +62,7 @@ class NothingToTrain(Rule):
     def _foreseen(self, empty: OddBatch) -> Finding:
         """Tell of a batch that nobody has trained on yet."""
         rows, first = empty.odd.rows, empty.step
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{empty.batch}: no label of its {counted(rows, 'sample')} counts: the "
             "mean over them is no number",
             cause="No answer is found in any sample: the template marks none, the "
@@ -83,8 +80,7 @@ class NothingToTrain(Rule):
         everywhere = without >= batches
         table = run.whole.steps
         loss = float(table["loss"][table.step == first.step][0])
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{first.batch}: no label of its {counted(first.odd.rows, 'sample')} "
             f"counts, and the loss is {'NaN' if np.isnan(loss) else loss}; so are "
             f"{without} of {counted(batches, 'micro-batch', 'micro-batches')}",

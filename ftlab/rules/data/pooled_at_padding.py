@@ -30,9 +30,7 @@ the mean of all, are not concerned.
 - transformers, `GenericForSequenceClassification.forward`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.samples import (
     NEEDS,
     Samples,
@@ -41,7 +39,7 @@ from ftlab.rules.reading.samples import (
     steps_of,
     token_places,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -55,7 +53,7 @@ class PooledAtPadding(Rule):
     code = "DAT048"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""
         samples = samples_of(run)
         found = [each for each in samples.sights if each.sample.pooled >= 0]
@@ -66,8 +64,7 @@ class PooledAtPadding(Rule):
         steps, first = steps_of(found), found[0].sample
         taken = ", ".join(map(samples.piece, sorted(samples.ids("pooling"))))
         setting = Place("config", "model.config.pad_token_id")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {len(found)} of {len(samples.sights)} samples are "
             f"classified by a position of their padding; the model takes {taken} alone "
             "for padding",

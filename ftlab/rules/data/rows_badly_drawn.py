@@ -75,13 +75,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
 from ftlab.rules.reading.samples import NEEDS as SAMPLES, samples_of
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
@@ -122,7 +122,7 @@ class RowsBadlyDrawn(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         yield from self._in_batches(samples_of(run).copied)
         yield from self._by_workers(run)
@@ -167,8 +167,7 @@ class RowsBadlyDrawn(Rule):
     def _by_workers(self, run: Run) -> Iterator[Finding]:
         for each in odd_batches(run, "repeated")[:1]:
             workers, dataset = int(float(each.odd.value)), each.odd.field
-            yield self.finding(
-                Severity.WARNING,
+            yield self.warning(
                 f"the first {BATCHES} batches came {workers} times each: every one of "
                 f"the {workers} workers yields all rows of {dataset}",
                 cause="The dataset's __iter__ does not ask which worker it is in.",
@@ -199,8 +198,7 @@ class RowsBadlyDrawn(Rule):
         start = drawn[1]
         fixed = start.epoch is not None
         owner = "loader.sampler" if start.sampler else "dataset"
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"from step {start.step} on: {len(whole)} later epochs begin with the same "
             f"{min(whole)} rows in the same order, though the loader shuffles",
             cause="set_epoch was not called: the sampler draws with the same seed."
@@ -228,8 +226,7 @@ class RowsBadlyDrawn(Rule):
         if resumed["skips"] or not PART < used < 1 - PART or not same:
             return
         step = int(resumed["step"])
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"resumed at step {step}, after {used:.0%} of an epoch, which begins anew "
             "in the same order: its rows come a second time",
             cause="ignore_data_skip is True.",
@@ -253,8 +250,7 @@ class RowsBadlyDrawn(Rule):
         copies = 0 < len(set(_first_epoch(run, starts, "ids"))) <= kinds
         if _rarity(counts) <= CHANCE or copies:
             return
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the first {len(rows)} rows come sorted: {kinds} labels, one after the "
             "other",
             cause="The file is sorted, and the loader does not shuffle."

@@ -55,7 +55,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.samples import (
@@ -68,6 +68,7 @@ from ftlab.rules.reading.samples import (
 )
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 CUT, SHORTER, OF_LONGEST, ENDED = 2, 3, 0.5, 0.9
@@ -104,7 +105,7 @@ class SamplesCut(SampleRule):
 
     code = "DAT023"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding about ends, and one about beginnings."""
         samples = samples_of(run)
         exact = [each for each in samples.sights if each.sample.exact]
@@ -139,11 +140,11 @@ class SamplesCut(SampleRule):
         lost = sum(_is_silent(each.sample) for each in cut)
         lost_words = f", and {lost} of them no label" if lost else ""
         yield self.of_samples(
-            Severity.WARNING if share >= MANY else Severity.INFO,
             f"{len(cut)} of {len(known)} samples are cut at {length} tokens and have "
             f"no end{lost_words}; {where}",
             cut,
             lambda sample: sample.end - 1,
+            severity=Severity.WARNING if share >= MANY else Severity.INFO,
             cause=f"Samples are truncated at {length} tokens, and their end goes with "
             "what is cut off.",
             fix="Raise max_length, or leave out what does not fit.",
@@ -166,11 +167,11 @@ class SamplesCut(SampleRule):
         plain = reason == "wrapped" and not _has_turns(samples)
         words, cause, fix = _WORDS[reason]
         return self.of_samples(
-            Severity.INFO if plain else Severity.WARNING,
             f"{len(cut)} samples of {first.length} tokens "
             f"{words.format(samples.piece(opening))}",
             cut,
             lambda sample: sample.start,
+            severity=Severity.INFO if plain else Severity.WARNING,
             cause=cause,
             fix=fix,
             evidence={

@@ -57,12 +57,13 @@ so.
 
 from collections.abc import Callable, Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.template_words import short
 from ftlab.records.turn_facts import TurnFacts
 from ftlab.rules.reading.token_rules import TurnRule, Turns
 from ftlab.rules.reading.turns import ANSWERS, template_of, told_system, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES = 2
@@ -79,7 +80,7 @@ class TemplateAddsText(TurnRule):
 
     code = "DAT038"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         facts = template_of(run)
         if facts is None:
@@ -90,10 +91,10 @@ class TemplateAddsText(TurnRule):
             right = facts.prompt_difference.right[:SHOWN]
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 f"the prompt goes on with {left!r} where training has {right!r}",
                 _turns(run, lambda t: t.role == ANSWERS and t.part == "text"),
                 _start,
+                severity=Severity.INFO,
                 cause="The template's generation prompt holds a text that it does not "
                 "write before an answer.",
                 fix="The same text before the answers that are trained, or the switch "
@@ -107,11 +108,11 @@ class TemplateAddsText(TurnRule):
             space = next(iter(facts.swallowed.values()))
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 f"{space!r} that the chat template writes beside {names} is not in the "
                 "ids",
                 _turns(run, lambda turn: turn.part == "end"),
                 _start,
+                severity=Severity.INFO,
                 cause="The tokenizer takes it away with the token: rstrip or lstrip.",
                 fix="The same tokenizer at serving, or AddedToken(..., rstrip=False, "
                 "lstrip=False).",
@@ -138,11 +139,11 @@ class TemplateAddsText(TurnRule):
         text = facts.system_text.replace(facts.date or "\0", "{date}")
         yield self.of_turns(
             run,
-            Severity.INFO,
             f"{len(alone)} samples begin with a text of the template's own, "
             f"{short(text)}{dated if facts.date else ''}",
             alone,
             _start,
+            severity=Severity.INFO,
             cause="The chat template writes a system text where messages have none.",
             fix="A system message in the data and in each request, or the same "
             "template at serving.",
@@ -156,7 +157,6 @@ class TemplateAddsText(TurnRule):
         own = [(sight, sight.sample.turns[0]) for sight, _ in found]
         return self.of_turns(
             run,
-            Severity.WARNING,
             f"{len(found)} samples have two system turns: the template's own, "
             f"{short(facts.system_text)}, and that of the data, from token "
             f"{turn.start} of sample {sight.sample.row} on",

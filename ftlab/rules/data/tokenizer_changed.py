@@ -58,11 +58,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.reading.tokenizer_folder import IDS, folder_news
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -137,7 +137,7 @@ class TokenizerChanged(Rule):
         """Tell whether there is a tokenizer, or nothing is known of the run."""
         return not run.facts.model or _is_known(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the run, one for files, and one for each checkpoint."""
         for change in _changes(run):
             if parts := _harmful(change):
@@ -155,8 +155,7 @@ class TokenizerChanged(Rule):
         reloaded = event.detail.get("reloaded")
         folder = str(event.detail.get("folder", "its folder"))
         where = f"; it is what {folder} holds now" if reloaded else ""
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{_since(event)}: the tokenizer is no longer the one that the run began "
             f"with, in {', '.join(parts)}{where}",
             cause="It was reloaded, replaced or edited while the run went on.",

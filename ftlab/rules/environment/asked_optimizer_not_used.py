@@ -40,7 +40,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule
@@ -78,8 +78,7 @@ class AskedOptimizerNotUsed(Rule):
         told = [f"{name}={value} but {used} is used" for name, value, used, _ in off]
         loads = off[0][3] == "loader"
         what = "loader" if loads else "optimizer"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"the {what} does not match the arguments: {listed(told, 4)}",
             cause=f"The {what} was passed in, or a custom method creates it: the "
             "Trainer does not read these arguments then.",

@@ -33,13 +33,11 @@ Packed and padding-free batches are not judged, nor batches without an attention
 - huggingface/trl#1507, #3315 (prompts unexpectedly in the loss)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, made
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -62,7 +60,7 @@ class CompletionOnlyNotApplied(Rule):
         """Tell whether a loss on completions alone was asked for."""
         return not run.facts.model or any(asked(run).get(s) is True for s in SETTINGS)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where no text is left out in any step."""
         chosen = [each for each in SETTINGS if asked(run).get(each) is True]
         if not chosen:
@@ -88,8 +86,7 @@ class CompletionOnlyNotApplied(Rule):
     ) -> Finding:
         steps = run.steps.step[known]
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {name}=True, but all {labels} tokens of the "
             "text are trained on",
             cause="The collator is not TRL's, and makes labels from every token."

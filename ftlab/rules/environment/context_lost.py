@@ -32,11 +32,9 @@ note. Event loops in C (uvloop) start tasks unseen.
 - Python, `contextvars`, and `asyncio.loop.run_in_executor`, which does not copy them
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.lost_context import LostContext
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
@@ -51,7 +49,7 @@ class ContextLost(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each place where something starts."""
         found: dict[tuple[str, ...], list[LostContext]] = {}
         steps: dict[tuple[str, ...], int] = {}

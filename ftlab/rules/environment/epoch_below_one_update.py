@@ -35,7 +35,7 @@ Data without a length (a stream) is judged only when it is exhausted.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule
@@ -64,8 +64,7 @@ class EpochBelowOneUpdate(Rule):
             yield self._short(run, batches, window)
 
     def _nothing(self, run: Run, rows: int, size: int) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"an epoch has no batch: {counted(rows, 'row')} for batches of {size}; "
             "nothing will be trained",
             cause="dataloader_drop_last drops the last batch, which is the only one.",
@@ -80,8 +79,7 @@ class EpochBelowOneUpdate(Rule):
         )
 
     def _short(self, run: Run, batches: int, window: int) -> Finding:
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"gradient_accumulation_steps={window} but an epoch has "
             f"{counted(batches, 'batch', 'batches')}: each update uses only these",
             cause="Gradients are not accumulated beyond the end of an epoch.",

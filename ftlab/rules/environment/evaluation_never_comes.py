@@ -100,8 +100,7 @@ class EvaluationNeverComes(Rule):
         )
 
     def _too_few(self, run: Run, count: int, patience: int) -> Finding:
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"early stopping waits for {patience} evaluations without progress, but "
             f"there are only {count} in all",
             cause="The first evaluation is the best so far: stopping takes one more "

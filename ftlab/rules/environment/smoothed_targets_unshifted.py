@@ -39,7 +39,7 @@ model's own loss would then shift twice.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import arguments, is_trainers, made
 from ftlab.rules.reading.saving import needs_model, span
 from ftlab.rules.rule import Rule
@@ -65,8 +65,7 @@ class SmoothedTargetsUnshifted(Rule):
             return
         factor = arguments(run).get("label_smoothing_factor", 0.0)
         kind = str(run.facts.model.get("class", "the model"))
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"label_smoothing_factor={factor} trains {kind} to copy each token: the "
             "smoothed loss does not shift the labels",
             cause="The Trainer shifts only for classes in its list of causal models; "

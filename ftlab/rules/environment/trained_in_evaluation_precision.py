@@ -37,7 +37,7 @@ Trainer was watched before the evaluation: the configuration names the base's pr
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, is_trainers, made
 from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
@@ -71,8 +71,7 @@ class TrainedInEvaluationPrecision(Rule):
                 yield self._finding(run, name, dtype)
 
     def _finding(self, run: Run, name: str, dtype: str) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"all trained parameters are in {dtype}, cast by an evaluation before "
             f"training: {name}=True",
             cause="Outside of training the Trainer casts the model itself to evaluate, "

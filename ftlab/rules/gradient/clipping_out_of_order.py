@@ -50,9 +50,9 @@ the steps at which a sample of what it cuts is read, and not while accumulating.
 - suvojit-0x55aa/mixed-precision-pytorch#1 (a limit in units of the scale)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.update_parts import (
@@ -65,7 +65,7 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -85,7 +85,7 @@ class ClippingOutOfOrder(Rule):
     code = "GRD011"
     requires = (needs_clipping,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind, over the latest updates."""
         updates = list(updates_of(run))
         if unfelt := latest(updates, _is_unfelt, UPDATES):
@@ -138,8 +138,7 @@ class ClippingOutOfOrder(Rule):
         first, last = wrong[0].step, wrong[-1].step
         early = len(wrong[-1].between)
         factor = min(factor_of(e) for update in wrong for e in update.between)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: gradients were clipped {early} times before "
             f"each update was complete, down to {number(factor)} of the sum so far",
             cause="clip_grad_norm_ is called in the loop over micro-batches: the sum "
@@ -168,8 +167,7 @@ class ClippingOutOfOrder(Rule):
         found = f", from {number(norm)}" if norm is not None else ""
         true = f" (unscaled {number(norm / scale)})" if norm is not None else ""
         call = "clip_grad_norm_" if norm is not None else "clip_grad_value_"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: gradients were clipped to {number(limit)}{found}"
             f"{true} while still multiplied by the loss scale {number(scale)}: "
             f"{number(limit / scale)} is left for the update",

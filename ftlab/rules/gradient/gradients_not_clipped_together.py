@@ -77,7 +77,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.tensors import params, records_of
 from ftlab.rules.reading.update_parts import (
@@ -92,7 +92,7 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -145,7 +145,7 @@ class GradientsNotClippedTogether(Rule):
     code = "GRD013"
     requires = (needs_clipping,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding at most: updates are clipped in one way."""
         updates = list(updates_of(run))
         norms = by_step(run, "grad_norm")
@@ -179,8 +179,7 @@ class GradientsNotClippedTogether(Rule):
         given = int(call.detail.get("given", 0))
         of = int(call.detail.get("of", 0))
         what = f"clip_grad_{call.target}_"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {what} was given {counted(given, 'tensor')}, "
             f"none with a gradient; the {counted(of, 'tensor')} that the updates "
             "changed were not clipped",
@@ -231,8 +230,7 @@ class GradientsNotClippedTogether(Rule):
         first, last = wrong[0].step, wrong[-1].step
         worst = max(wrong, key=lambda each: each.norm)
         rows = np.array([worst.largest], np.int32)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: clip_grad_norm_ was called on each tensor "
             f"separately with {number(worst.limit)}: the total gradient norm was still "
             f"{number(worst.norm)}, and the direction had changed (cosine "
@@ -261,8 +259,7 @@ class GradientsNotClippedTogether(Rule):
         first, last = wrong[0].step, wrong[-1].step
         limits = _limits(wrong[-1])
         told = " and to ".join(map(number, limits))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: all gradients were clipped to {told} before "
             f"each update, from norms of up to {number(max(norms))}: only "
             f"{number(min(limits))} has an effect",

@@ -69,12 +69,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.tensors import group_of, params
-from ftlab.rules.rule import Need, Rule, needs_operations, needs_step_values
+from ftlab.rules.rule import Need, Results, Rule, needs_operations, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -109,7 +109,7 @@ class GradientsNotUsedOnce(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind, over all checks of the window."""
         if carried := _looks(run, "gradients_carried"):
             yield self._carried(run, *carried)
@@ -230,8 +230,7 @@ class GradientsNotUsedOnce(Rule):
         places: Sequence[Place],
         **evidence: float,
     ) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: {seen}",
             cause=cause,
             fix=fix,

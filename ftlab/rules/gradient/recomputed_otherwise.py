@@ -60,11 +60,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -79,7 +79,7 @@ class RecomputedOtherwise(Rule):
     status = "stable"
     requires = (LOOKED_INTO,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for dtypes, values and statistics."""
         dtypes = list(self._dtypes(run))
         yield from dtypes or self._outputs(run)
@@ -98,8 +98,7 @@ class RecomputedOtherwise(Rule):
         names = [record.name for record in records]
         rows = again.steps[twice.any(axis=1)]
         steps = int(rows[0]), int(rows[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'batch norm')} updated the "
             f"running statistics twice with each batch: {in_words(names)}",
             cause="Gradient checkpointing recomputes the block in backward, and a "
@@ -130,8 +129,7 @@ class RecomputedOtherwise(Rule):
         was, again = text_of(first, "dtype"), text_of(first, "again")
         rows = matrix.steps[other.any(axis=1)]
         steps = int(rows[0]), int(rows[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} gave {again} when "
             f"recomputed in backward, but {was} in forward: {in_words(names)}",
             cause="The code that recomputes the block does not re-enter autocast: "
@@ -162,8 +160,7 @@ class RecomputedOtherwise(Rule):
         rows = (wide[:, found] > THRESHOLD).any(axis=1)
         steps = int(matrix.steps[rows][0]), int(matrix.steps[rows][-1])
         worst = float(wide.max())
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} gave a different "
             f"output when recomputed in backward, by up to {number(worst)}: "
             f"{in_words(names)}",

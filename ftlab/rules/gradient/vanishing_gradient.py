@@ -61,7 +61,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import (
@@ -73,7 +73,7 @@ from ftlab.rules.reading.tensors import (
     records_of,
 )
 from ftlab.rules.reasons.lone_vectors import without_lone_vectors
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -107,7 +107,7 @@ class VanishingGradient(Rule):
     caused_by = ("GRD002", "ADP018")
     requires = (needs_column("grad_l2", "the gradient norm of every trainable tensor"),)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for layers that lag behind, one for the whole model."""
         matrix = run.matrix("grad_l2")
         if len(matrix.steps) < STREAK:
@@ -142,8 +142,7 @@ class VanishingGradient(Rule):
         later = bool((ratio[:begin, found] >= RATIO).any())
         grown = _outgrown(run.whole, int(matrix.steps[lines[0]]))
         by_rate = f"LoRA adds {number(grown)} times the weights it is added to, and "
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: {by_rate if grown else ''}the gradient of "
             f"{counted(len(affected), 'tensor')} is down to {number(worst)} of the "
             f"same tensor in another layer: {in_words(n.name for n in affected)}",
@@ -185,8 +184,7 @@ class VanishingGradient(Rule):
         )
         worst = float(largest[lines].max())
         top = names[int(np.nan_to_num(rms[lines[-1]]).argmax())]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: no gradient has a root mean square above "
             f"{number(worst)}, and the loss has not fallen",
             cause="All gradients are below Adam's epsilon, so Adam cannot scale them.",

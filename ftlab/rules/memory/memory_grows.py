@@ -50,10 +50,10 @@ from dataclasses import replace
 import numpy as np
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import counted
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.parting_cause import loader_starts
@@ -80,7 +80,7 @@ class MemoryGrows(Rule):
     code = "MEM001"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each holder."""
         for event in _told(run):
             step, forwards = event.step, event.detail.get("forwards", 0)

@@ -43,11 +43,11 @@ the labels are. Who trains short texts without ends, to be continued, is told so
 - unslothai/unsloth#416 (a fine-tuned model generates for ever)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.reading.answers import (
     LATEST,
     Asked,
@@ -55,7 +55,7 @@ from ftlab.rules.reading.answers import (
     length_of_a_row,
     needs_answers,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -79,7 +79,7 @@ class AnswersNeverEnd(Rule):
     caused_by = ("DAT020", "MOD028")
     requires = (needs_answers,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         times = asked(run)
         latest = times[-LATEST:]
@@ -94,8 +94,7 @@ class AnswersNeverEnd(Rule):
             return
         steps = latest[0].step, latest[-1].step
         many = len(latest[-1].answers)
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"steps {steps[0]}-{steps[1]}: none of {counted(many, 'answer')} ends "
             f"within {limit} tokens, though a trained row has "
             f"{counted(round(length), 'token')}; the probability of an end is at most "

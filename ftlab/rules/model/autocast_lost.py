@@ -40,13 +40,11 @@ than torch.
 - huggingface/accelerate#1025 (the default was changed)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -69,7 +67,7 @@ class AutocastLost(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the model."""
         if "inside" not in run.columns(TABLE):
             return
@@ -91,8 +89,7 @@ class AutocastLost(Rule):
 
     def _finding(self, name: str, dtype: str, steps: tuple[int, int]) -> Finding:
         last, end = steps
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(last + 1, end)}: autocast to {dtype} is off in the forward of "
             f"{name}; it was last seen on at step {last}",
             cause="The autocast wrapper was removed from the model in training, as "

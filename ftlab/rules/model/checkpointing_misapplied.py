@@ -78,12 +78,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -105,7 +105,7 @@ class CheckpointingMisapplied(Rule):
     status = "stable"
     requires = (LOOKED_INTO,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all blocks that are kept, one for all run twice."""
         if KEPT in run.columns(KEPT):
             yield from self._kept(run)
@@ -134,8 +134,7 @@ class CheckpointingMisapplied(Rule):
         runs = float(np.nanmin(matrix.values[:, lasting]))
         names = [record.name for record in records]
         outer, inner = (text_of(records[0], key) for key in ("outer", "inner"))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} ran {number(runs)} "
             f"times for each forward, two of these in backward: {in_words(names)}",
             cause="Two checkpoints are nested around the same modules: one called by "
@@ -162,8 +161,7 @@ class CheckpointingMisapplied(Rule):
         modules = [Place("module", name) for name in names]
         block = reason == "forward-replaced"
         who = f"{counted(len(names), 'block')}: {in_words(names)}"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: gradient checkpointing is switched on but nothing "
             f"was recomputed in backward{f', in {who}' if block else ''}",
             cause=cause.format(short_name(names[0]), text_of(records[0], "class")),

@@ -53,15 +53,13 @@ are compiled separately share one limit.
   (`suppress_errors` swallows exceptions), #128319 (the limit)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.compiling import WATCHED, compiles, noted
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -81,7 +79,7 @@ class CompiledModelRunsEagerly(Rule):
         """Leave out models of which nothing is compiled."""
         return compiles(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind."""
         for judge in (self._bypassed, self._failed, self._limit):
             if (found := judge(run)) is not None:
@@ -100,8 +98,7 @@ class CompiledModelRunsEagerly(Rule):
         if len(steps) < MIN_STEPS or not (bypassed[known] > 0).all():
             return None
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the model is compiled, but none of its {calls} "
             "calls in training went through the compiled model",
             cause="Only calls of the compiled object itself are compiled. Its methods "
@@ -163,8 +160,7 @@ class CompiledModelRunsEagerly(Rule):
         guard, line = text_of(given_up[0], "guard"), text_of(given_up[0], "line")
         step = min(record.since_step for record in given_up)
         where = f" ({line})" if line else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {step}: the recompile limit is reached in the forward of "
             f"{in_words(names)}, which runs eagerly from here on: {guard}{where}",
             cause=f"The guard {guard} failed again and again: it holds for one value "

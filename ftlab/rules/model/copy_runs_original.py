@@ -38,12 +38,10 @@ A copy that is itself trained, instead of the model, is reported by GRD003.
 - huggingface/accelerate#1835, #1971; facebookresearch/fairscale#816
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.records.finding import Place
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -56,7 +54,7 @@ class CopyRunsOriginal(Rule):
         needs_steps_if_recorded("borrowed_calls", "the calls of copies of the model"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all copies."""
         if "copies_apart" not in run.steps.columns:
             return
@@ -68,8 +66,7 @@ class CopyRunsOriginal(Rule):
         first, last = int(steps[0]), int(steps[-1])
         kind = run.facts.model.get("class", "module")
         count = int(calls[at].sum())
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: a copy of the model (or of a part of it) has "
             f"different weights, but {counted(count, 'call')} of it ran the model's "
             "own",

@@ -42,10 +42,10 @@ reported.
 - trl `trainer/utils.py`, `disable_dropout_in_model` (sets p to 0)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
@@ -53,7 +53,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     trainable_tensors,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -67,7 +67,7 @@ class DropoutOffConfiguration(Rule):
     code = "MOD017"
     requires = (needs_wiring,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per setting of an adapter."""
         for adapter, described, _ in adapters(run):
             if not trainable_tensors(described) or not is_trained(run):

@@ -41,12 +41,10 @@ of 21: GRD003 reports that, with the reason stale-graph.
 - pytorch/pytorch#98371, #98372 (`skip_nnmodule_hook_guards`)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -64,15 +62,14 @@ class HookNotInGraph(Rule):
         """Leave out models of which nothing is compiled."""
         return not run.facts.model or bool(run.facts.model.get("compilation"))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all such hooks."""
         ignored = run.facts.model["compilation"].get("ignored_hooks", {})
         if not ignored:
             return
         first, last = steps_of(run)
         kinds = ", ".join(dict.fromkeys(ignored.values()))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {first}: {counted(len(ignored), 'module')} with a {kinds} that the "
             f"compiled graph does not contain: {in_words(ignored)}",
             cause="The hook was registered after the module was compiled. Graphs are "

@@ -42,7 +42,7 @@ are loaded by worker processes, and code without a source.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import listed
@@ -75,8 +75,7 @@ class NeededColumnRemoved(Rule):
         columns = [str(each["column"]) for each in found]
         readers = list(dict.fromkeys(str(each["where"]) for each in found))
         trainer = first.training.get("trainer_class")
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the {trainer} removes {listed(columns)} from the dataset, but "
             f"{listed(readers)} reads it",
             cause="remove_unused_columns=True keeps only columns named in the model's "

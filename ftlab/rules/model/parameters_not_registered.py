@@ -41,13 +41,13 @@ globals hold. Objects of torch, transformers, PEFT and accelerate are not inspec
 - pytorch, `torch.nn.ModuleList` and `torch.nn.Module.register_parameter`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import params, records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -76,7 +76,7 @@ class ParametersNotRegistered(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for those without an optimizer, and one for the others."""
         matrix = run.matrix("held", TABLE)
         records = records_of(run, matrix.ids, TABLE)

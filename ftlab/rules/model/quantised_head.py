@@ -43,13 +43,13 @@ head; one that was saved with the checkpoint, and one that a loop has swapped, d
 - transformers `quantizers/base.py` (`get_keys_to_not_convert`)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.wiring import is_trained, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -76,7 +76,7 @@ class QuantisedHead(Rule):
         model = run.facts.model
         return not model or (bool(model.get("quantised_heads")) and is_trained(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per head."""
         for head in run.facts.model["quantised_heads"]:
             yield self._finding(run, head)

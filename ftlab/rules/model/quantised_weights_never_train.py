@@ -42,14 +42,14 @@ overflows, were not measured.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.reading.wiring import is_trained
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -69,7 +69,7 @@ class QuantisedWeightsNeverTrain(Rule):
         bare = bool(model.get("quantized")) and not model.get("peft")
         return not model or (bare and is_trained(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         layers = [name for name in run.facts.model["quantized"] if _in_block(name)]
         trained = [
@@ -84,8 +84,7 @@ class QuantisedWeightsNeverTrain(Rule):
             return
         step = max(run.last_step, 0)
         moving = [record.name for record in run.names().values() if record.trainable]
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: {counted(len(layers), 'quantised layer')} cannot be trained "
             f"and have no adapter; only {in_words(moving)} are trained",
             cause="The model was loaded quantised and is trained without an adapter. "

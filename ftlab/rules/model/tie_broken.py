@@ -47,7 +47,7 @@ that holds two different tables keeps both (equal ones become one again).
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import param_places, steps_of
@@ -88,8 +88,7 @@ class TieBroken(Rule):
         names = [pair["output"], pair["input"]]
         made = [Place("config", "ensure_weight_tying")] if copies else []
         calls = [] if copies else [Place("call", "tie_weights")]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: tie_word_embeddings is true, but "
             f"{in_words(names)} are two tensors, of which {in_words(trained)} "
             f"{'learns' if len(trained) == 1 else 'learn'}",

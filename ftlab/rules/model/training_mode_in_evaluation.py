@@ -35,11 +35,9 @@ dropout on purpose, now and then during training, is reported.
 - `ftlab.explain("MOD006")`, the same mistake in the other direction
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -59,7 +57,7 @@ class TrainingModeInEvaluation(Rule):
         needs_steps_if_recorded("dropouts_on", "the mode of the model's parts"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all evaluations."""
         evaluated = _evaluated(run)
         steps = run.steps.step.tolist()

@@ -55,15 +55,13 @@ optimizer, before it moves them, is reported until it does.
 - Zhang et al. 2019, Lookahead, arXiv:1907.08610
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.frozen import changes_of
 from ftlab.rules.reading.loads import optimizer_loads
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -92,7 +90,7 @@ class UpdatesUndone(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the most that is undone."""
         if _is_meant(run):
             return
@@ -136,8 +134,7 @@ class UpdatesUndone(Rule):
         often = OFTEN <= len(steps) == written.sum() <= len(written) / 2
         if not often or excused(run).intersection(steps.tolist()):
             return None
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{_at(steps)}: the weights were exactly those of the first step again, "
             f"{counted(len(steps), 'time')}: everything learned before was lost",
             cause="A copy of the first weights is loaded into the model from time to "

@@ -42,11 +42,11 @@ that was not measured.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -89,7 +89,7 @@ class WeightsPackedForInference(Rule):
         model = run.facts.model
         return not model or bool(model.get("four_bit"))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding per kind of use."""
         facts = run.facts.model["four_bit"]
         used = _used(run)
@@ -103,8 +103,7 @@ class WeightsPackedForInference(Rule):
     def _finding(self, run: Run, what: str, layers: Sequence[str]) -> Finding:
         said, why = WHAT[what]
         steps = _steps(run, what)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: {counted(len(layers), '4-bit weight')} {said}: "
             f"{in_words(layers)}",
             cause=CAUSE + why,
@@ -120,8 +119,7 @@ class WeightsPackedForInference(Rule):
         if not packable:
             return
         step = max(run.last_step, 0)
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"the first forward in eval mode will pack "
             f"{counted(len(packable), '4-bit weight')}: {in_words(packable)}",
             cause="This CPU has AVX512-BF16, and bitsandbytes packs 4-bit weights for "

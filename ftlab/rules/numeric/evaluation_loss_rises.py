@@ -41,11 +41,9 @@ without a Trainer record no evaluations.
   training 1.38 to 0.03, evaluation 1.25 to 3.76)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.metric_directions import by_name
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.divergence import FEWEST, LAST, Comparison, comparisons
 from ftlab.runlog.run import Run
@@ -71,7 +69,7 @@ class EvaluationLossRises(Rule):
         """Tell whether there are evaluations, or nothing has been stepped yet."""
         return bool(run.evaluations) or not len(run.steps.step)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each evaluation loss that parts from training."""
         run = run.whole
         if len(run.evaluations) < FEWEST:

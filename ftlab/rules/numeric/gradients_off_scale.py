@@ -52,14 +52,14 @@ is wrong in the library. One optimizer with two groups is not.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reasons.rescaled import Rescaled, rescaled_updates
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -80,7 +80,7 @@ class GradientsOffScale(Rule):
         scaled = bool(run.steps.known("loss_scale").any())
         return scaled or not len(run.steps)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the reason that most updates have."""
         found: dict[str, list[int]] = {}
         scales = by_step(run, "loss_scale")
@@ -135,8 +135,7 @@ class GradientsOffScale(Rule):
     ) -> Finding:
         what, cause, fix, places = _TOLD[reason]
         scale = scales.get(steps[-1], float("nan"))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: in {counted(len(steps), 'update')} "
             f"{what} (loss scale {number(scale)})",
             cause=cause,

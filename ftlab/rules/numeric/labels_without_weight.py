@@ -27,13 +27,11 @@ whether the class should be predicted. Weights of a binary cross entropy are not
 - torch, `torch.nn.CrossEntropyLoss` (`weight`, and the mean divided by its sum)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -51,7 +49,7 @@ class LabelsWithoutWeight(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             share = row.columns.get("weightless", np.empty(0))
@@ -61,8 +59,7 @@ class LabelsWithoutWeight(Rule):
 
     def _found(self, row: LossRow, share: np.ndarray, first: int) -> Finding:
         step = int(row.steps[first])
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"step {step}: {number(100 * float(share[first]))} % of the labels belong "
             "to classes whose weight in the loss is 0",
             cause="A class that occurs has weight 0: it was excluded on purpose, or "

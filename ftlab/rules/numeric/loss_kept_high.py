@@ -54,14 +54,14 @@ product.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -83,7 +83,7 @@ class LossKeptHigh(Rule):
     code = "NUM018"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind, of the first such term."""
         rows = [row for row in loss_rows(run) if row.classes > 1]
         for row in rows:
@@ -151,8 +151,7 @@ class LossKeptHigh(Rule):
     ) -> Finding:
         step, chance = int(row.steps[0]), math.log(row.classes)
         bounds = {"lowest_loss": lowest, "guessing": chance}
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {step}: {says} cannot fall below {number(lowest)}, and guessing "
             f"gives {number(chance)}",
             cause=cause,

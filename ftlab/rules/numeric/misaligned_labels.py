@@ -45,10 +45,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.reading.samples import PLACES, sample_place, samples_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -89,7 +89,7 @@ class MisalignedLabels(Rule):
     status = "stable"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding unless some term is about the next token."""
         rows = [row for row in loss_rows(run) if "label_next" in row.columns]
         if any((row.columns["label_next"] >= NOT).any() for row in rows):

@@ -30,15 +30,13 @@ A loop that skips single bad updates itself is not reported, nor is a rare repai
 - pytorch/pytorch#68425 (NaN gradients of a branch not taken)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.rules.reading.scaling_history import spoiled_at
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -59,7 +57,7 @@ class NonFiniteGradientsReplaced(Rule):
         """Tell whether there are gradients; GRD003 finds where there are none."""
         return may_have_gradients(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all such steps."""
         table = run.steps
         norms, losses = table["grad_norm"], table["loss"]
@@ -70,8 +68,7 @@ class NonFiniteGradientsReplaced(Rule):
             return
         steps = table.step[replaced]
         spoiled, _ = spoiled_at(run, int(steps[-1]))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(int(steps[0]), int(steps[-1]))}: {len(steps)} of {len(table)} "
             "updates were made although their gradients were not finite after backward",
             cause="Something replaces NaN and infinities in the gradients between "

@@ -47,9 +47,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -78,7 +78,7 @@ class NotWhatTheLossTakes(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             likelihood = row.text("loss") == "cross_entropy"
@@ -95,8 +95,7 @@ class NotWhatTheLossTakes(Rule):
         floor = math.log(math.e + row.classes - 1) - 1
         bound = f"; its loss cannot fall below {number(floor)}"
         takes_rows = row.text("loss") == "cross_entropy" and op == "softmax"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {row.text('loss')} is given the output of a "
             f"{op}{bound if takes_rows else ''}",
             cause=f"The loss expects logits and applies the {op} itself: it is applied "
@@ -142,8 +141,7 @@ class NotWhatTheLossTakes(Rule):
             return
         step = int(row.steps[0])
         given = f"the output of a {op}" if squeezed else "scores"
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: kl_div is given {given}, not log-probabilities",
             cause="kl_div takes the logarithm of its target only: with such an input "
             "it is not a divergence, and its lowest value is below 0.",

@@ -41,9 +41,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -61,7 +61,7 @@ class SaturatedLogits(Rule):
     status = "stable"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             if row.factor > 1 and row.text("head") and row.classes > 1:
@@ -77,8 +77,7 @@ class SaturatedLogits(Rule):
             return
         first = at[0]
         step, op = int(row.steps[first]), row.text("factor_op")
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: the logits are multiplied by {number(row.factor)} before "
             f"the loss: entropy {number(entropy[first])} of {number(chance)} nats, "
             f"loss {number(loss[first])}; without it {number(plain[first])}",

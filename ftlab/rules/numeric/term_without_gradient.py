@@ -37,12 +37,10 @@ in half precision the value of the term cannot be read, and nothing is reported.
 - Zoph et al. 2022, ST-MoE, arXiv:2202.08906 (balance loss and z-loss of a router)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -72,7 +70,7 @@ class TermWithoutGradient(Rule):
         """Tell whether a summand without a graph was seen, or no step at all."""
         return not len(run.steps) or "constant_share" in run.steps.columns
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         steps = run.steps
         if "constant_share" not in steps.columns:

@@ -49,7 +49,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.scaling_history import (
@@ -61,7 +61,7 @@ from ftlab.rules.reading.scaling_history import (
 )
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule, if_recorded, needs_step_values
+from ftlab.rules.rule import Results, Rule, if_recorded, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -92,7 +92,7 @@ class UpdatesSkippedByScaler(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the longest row of skips, or of all of them."""
         found = streaks(run)
         longest = max(found, key=len, default=Streak(0, 0))
@@ -115,8 +115,7 @@ class UpdatesSkippedByScaler(Rule):
         spoiled, count = spoiled_at(run, steps[1])
         loss = float(table["loss"][streak.stop - 1])
         what = f"the loss itself is {number(loss)}" if of_loss else "the loss is finite"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: the scaler skipped {len(streak)} updates in a row, "
             f"its scale went {scales_in_words(scales)}, and {what}",
             cause=_cause(spoiled, count, of_loss=of_loss),
@@ -138,8 +137,7 @@ class UpdatesSkippedByScaler(Rule):
         table = run.steps
         steps = int(table.step[lost[0]]), int(table.step[lost[-1]])
         scale = float(table["loss_scale"][lost[-1]])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {len(lost)} updates were skipped, each by a new "
             f"scaler, and the next one started at {number(scale)} again",
             cause="GradScaler(...) is called within the loop: the scale that is halved "
@@ -167,8 +165,7 @@ class UpdatesSkippedByScaler(Rule):
             return
         scales = table["loss_scale"][first:]
         steps = int(table.step[first]), int(table.step[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: the scaler skipped {count} of {len(skipped)} "
             f"updates, with its scale between {number(np.nanmin(scales))} and "
             f"{number(np.nanmax(scales))}",

@@ -39,15 +39,15 @@ taken for a mistake where its name is another library's.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -77,7 +77,7 @@ class GroupSettingNotRead(Rule):
     code = "OPT026"
     requires = (needs_optimizers,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per key of a group."""
         facts = run.facts.optimizers
         for index, group in enumerate(groups_of(run)):
@@ -95,8 +95,7 @@ class GroupSettingNotRead(Rule):
     def _finding(
         self, run: Run, index: int, key: str, meant: str, asked: float, taken: float
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"parameter group {index} has {key}={number(asked)}, which the optimizer "
             f"does not read: its {meant} is the default, {number(taken)}",
             cause=f"The optimizer calls this setting {meant}; it stores other keys and "

@@ -44,15 +44,15 @@ unwrapped one is watched: the wrapper is not known then.
 - huggingface/transformers#35927 (norms missed by the names of a no-decay group)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -63,7 +63,7 @@ class GroupWithoutParameters(Rule):
     code = "OPT009"
     requires = (needs_optimizers,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per empty group with a rate of its own."""
         wrapper = str(run.facts.model.get("wrapped_in", ""))
         for optimizer in run.facts.optimizers:
@@ -116,8 +116,7 @@ class GroupWithoutParameters(Rule):
 
     def _no_decay(self, run: Run, index: int, vectors: Sequence[NameRecord]) -> Finding:
         first = run.facts.step
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"step {first}: parameter group {index}, without weight decay, holds no "
             f"parameter; {counted(len(vectors), 'vector')} in other groups decay: "
             f"{in_words(name.name for name in vectors)}",

@@ -52,16 +52,16 @@ A group that is unfrozen by hand after the recorded steps is reported as info.
 - torch.optim.lr_scheduler.LRScheduler (`initial_lr`)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.tensors import group_of, params, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -85,7 +85,7 @@ class GroupWithoutRate(Rule):
     status = "stable"
     requires = (needs_rates, needs_optimizers)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all such groups, or all groups."""
         if (idle := self._idle(run)) is not None:
             yield idle
@@ -110,8 +110,7 @@ class GroupWithoutRate(Rule):
         if not held:
             return None
         group = group_of(held[0])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"the learning rate of parameter group {group} is {number(small[group])} "
             f"of the highest: {counted(len(held), 'tensor')} effectively frozen: "
             f"{in_words(name.name for name in held)}",
@@ -143,8 +142,7 @@ class GroupWithoutRate(Rule):
         if 0 < made < IDLE:
             return None
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the schedule has given a learning rate of 0 to "
             f"{counted(len(steps), 'update')}"
             + ("" if made else ", and no scheduler was stepped"),

@@ -39,11 +39,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.rate_formulas import Rates
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -63,7 +63,7 @@ class GroupsAtOneRate(Rule):
     code = "OPT019"
     requires = (needs_rates, needs_optimizers)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer whose groups are made equal."""
         if run.facts.schedulers or any(e.op == "scheduler_step" for e in run.ledger):
             return

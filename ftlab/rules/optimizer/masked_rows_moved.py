@@ -41,15 +41,13 @@ not checked. Nor are the masked rows of an untied head, which decay moves likewi
 - pytorch/pytorch#18404 (Adam's momentum moves rows without a gradient)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import group_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -76,7 +74,7 @@ class MaskedRowsMoved(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each embedding."""
         rows = run.matrix("rows", TABLE)
         masked = run.matrix("masked", TABLE).values
@@ -100,8 +98,7 @@ class MaskedRowsMoved(Rule):
         share: float,
     ) -> Finding:
         decay = 0.0 if group is None else group.decay
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {number(100 * share)} % of the rows of {tensor.name} "
             "that the batches look up have a gradient of exactly 0, but are changed",
             cause="Their gradient is masked, but the optimizer holds the whole tensor "

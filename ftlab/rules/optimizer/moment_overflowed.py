@@ -41,15 +41,13 @@ first thousand steps, and follows gradients that change.
 - torch, `torch.optim.Adam`: `exp_avg_sq.mul_(beta2).addcmul_(grad, grad, ...)`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import params, records_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -70,7 +68,7 @@ class MomentOverflowed(Rule):
     )
     caused_by = ("NUM001",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each of the two moments."""
         for column, key in _MOMENTS.items():
             matrix = run.matrix(column).measured()
@@ -91,8 +89,7 @@ class MomentOverflowed(Rule):
     ) -> Finding:
         found = records_of(run, ids)
         dtypes = " and ".join(sorted({name.dtype for name in found}))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: {key} of {counted(len(found), 'tensor')} is "
             "infinite, though no gradient was: "
             f"{in_words(name.name for name in found)}",

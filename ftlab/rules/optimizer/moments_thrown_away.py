@@ -56,8 +56,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.records.finding import Finding, Place
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -100,7 +100,7 @@ class MomentsThrownAway(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all restarts, and one of moments set to 0."""
         yield from self._anew(run)
         emptied = _emptied(run)
@@ -112,8 +112,7 @@ class MomentsThrownAway(Rule):
         steps = table.step[lines].tolist()
         count = int(table["moments_emptied_at"][lines[0]])
         excess = float(table["moments_excess"][lines].max())
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(steps[0], steps[-1])}: the moments of {kind} were 0 but its "
             f"step count was {count}: updates become {excess:.1f} times too large",
             cause="Moments were zeroed, or filled with zeros for a checkpoint without "
@@ -147,8 +146,7 @@ class MomentsThrownAway(Rule):
         cleared = bool(table["moments_cleared"][-1] == count[-1])
         kind = _kind(run)
         what = "its state was cleared" if cleared else "it was recreated"
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(steps[0], steps[-1])}: {kind} started with empty moments for "
             f"the {_nth(times)} time: {what}",
             cause="optimizer.state is emptied within the loop."

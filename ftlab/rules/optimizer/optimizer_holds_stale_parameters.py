@@ -40,11 +40,11 @@ info.
 - pytorch/pytorch#149205
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import HALF, without_copies
 from ftlab.rules.reading.needs import needs_optimizers
@@ -56,7 +56,7 @@ from ftlab.rules.reading.trained_with import (
     steps_since,
     was_trained_with,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -72,7 +72,7 @@ class OptimizerHoldsStaleParameters(Rule):
     requires = (needs_optimizers,)
     caused_by = ("ADP008", "ADP004")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer."""
         facts = run.facts
         missing = missing_in(facts)

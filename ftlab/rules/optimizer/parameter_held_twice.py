@@ -34,15 +34,15 @@ Two optimizers that share parameters on purpose and step together are reported.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -57,7 +57,7 @@ class ParameterHeldTwice(Rule):
     status = "stable"
     requires = (needs_optimizers,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding per optimizer, and per pair of them."""
         held = [Counter(_names(each)) for each in run.facts.optimizers]
         for index, names in enumerate(held):
@@ -73,8 +73,7 @@ class ParameterHeldTwice(Rule):
 
     def _in_one(self, run: Run, index: int, names: Sequence[str]) -> Finding:
         first, last = steps_of(run)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {first}: {counted(len(names), 'parameter')} "
             f"{'is' if len(names) == 1 else 'are'} in optimizer {index} more than "
             f"once: {in_words(names)}",
@@ -99,8 +98,7 @@ class ParameterHeldTwice(Rule):
         steps: Sequence[int],
     ) -> Finding:
         one, other = pair
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(steps[0], steps[-1])}: optimizer {one} and optimizer {other} "
             f"both update {counted(len(names), 'parameter')}, one after the other: "
             f"{in_words(names)}",

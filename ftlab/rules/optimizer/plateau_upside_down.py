@@ -55,18 +55,17 @@ for each batch is legal, and shows only in the rate.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.metric_directions import by_name
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers
 from ftlab.rules.reading.shares import FEWEST, bits_of, clearly_risen, shares_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.runlog.run import Run
 
 METRIC = "plateau_metric"
@@ -100,7 +99,7 @@ class PlateauUpsideDown(Rule):
         """Tell whether there is a scheduler, or nothing has been stepped yet."""
         return may_have_schedulers(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per such scheduler."""
         waiting = [p for p in plans_of(run) if p.facts.get("class") == _CLASS]
         metric = str((run.facts.training.get("args") or {}).get(_CHOSEN) or "")

@@ -51,12 +51,12 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import start
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -77,7 +77,7 @@ class RateOverwritten(Rule):
     requires = (needs_scheduler_steps,)
     caused_by = ("OPT003", "ADP027")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer with two schedules, or per scheduler."""
         owners: dict[int, list[Plan]] = {}
         for plan in plans_of(run):

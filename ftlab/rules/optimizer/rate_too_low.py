@@ -40,16 +40,14 @@ Methods other than LoRA, and full fine-tuning, are not judged.
 - Schulman et al. 2025, LoRA Without Regret (ten times the rate of full fine-tuning)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -75,7 +73,7 @@ class RateTooLow(Rule):
         """Tell whether there are pairs at all, or none has been looked for yet."""
         return not run.facts.model or "adapters" in run.tables()
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all pairs."""
         ratio = run.matrix("ratio", "adapters")
         known = np.flatnonzero(ratio.known.any(axis=1))

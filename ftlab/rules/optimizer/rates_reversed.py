@@ -49,12 +49,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts, start
 from ftlab.rules.reading.tensors import group_of, params, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -77,7 +77,7 @@ class RatesReversed(Rule):
     code = "OPT018"
     requires = (needs_optimizers,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per way in which rates are reversed."""
         rates = _rates(run)
         if len(set(rates)) < 2:
@@ -143,8 +143,7 @@ class RatesReversed(Rule):
         group: int,
         shown: Sequence[NameRecord],
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             message,
             cause=cause,
             fix=fix,

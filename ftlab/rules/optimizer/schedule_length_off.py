@@ -93,11 +93,11 @@ alone. A custom function (LambdaLR) is not read. What is constant by definition
 - Goyal et al. 2017, Accurate, Large Minibatch SGD, section 2.2 (warm-up)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.schedules import (
     Plan,
@@ -110,7 +110,7 @@ from ftlab.rules.reading.schedules import (
     stepping,
 )
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -160,7 +160,7 @@ class ScheduleLengthOff(Rule):
         """Tell whether there is a schedule, or nothing has been stepped yet."""
         return may_be_scheduled(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with each schedule; that it ends too early, once."""
         plans = plans_of(run)
         for plan in plans:

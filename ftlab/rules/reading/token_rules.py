@@ -38,11 +38,11 @@ class SampleRule(Rule):
 
     def of_samples(
         self,
-        severity: Severity,
         says: str,
         found: Sequence[Sight],
         at: Callable[[SampleFacts], int],
         *,
+        severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
         evidence: Evidence,
@@ -65,11 +65,11 @@ class SampleRule(Rule):
     def of_turns(
         self,
         run: Run,
-        severity: Severity,
         says: str,
         found: Turns,
         at: Callable[[TurnFacts], int],
         *,
+        severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
         evidence: Evidence,

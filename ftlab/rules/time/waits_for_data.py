@@ -33,12 +33,11 @@ line. On a GPU the host's wait may hide behind work that the device still has to
 """
 
 import math
-from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.finding import Place
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -55,7 +54,7 @@ class WaitsForData(Rule):
     code = "TIM001"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all settled steps."""
         times = step_times(run)
         if times is None or times.seconds["data"] < LEAST:

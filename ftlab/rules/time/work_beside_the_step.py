@@ -34,9 +34,9 @@ ten steps of training takes longer than these.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -69,7 +69,7 @@ class WorkBesideTheStep(Rule):
     code = "TIM002"
     requires = (NEEDS,)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind of work."""
         times = step_times(run)
         if times is None:

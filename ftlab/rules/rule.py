@@ -90,6 +90,11 @@ def only_of(kind: Callable[[Run], bool], need: Need) -> Need:
     return replace(need, absent=lambda run: not kind(run))
 
 
+def either(need: Need, other: Need) -> Need:
+    """Need one of two; the first is what is asked for."""
+    return replace(need, present=lambda run: need.present(run) or other.present(run))
+
+
 def needs_step_values(column: str, what: str, record: str = STANDARD) -> Need:
     """Need a column of the steps, measured at one step at least."""
 
@@ -115,6 +120,11 @@ def needs_operations(op: str, what: str, record: str) -> Need:
     return Need(what, record, lambda run: any(row.op == op for row in run.ledger))
 
 
+def to_runs_with(kind: Callable[[Run], bool]) -> "Callable[[Rule, Run], bool]":
+    """Make the ``applies`` of a rule: runs of this kind, and those not known yet."""
+    return lambda _, run: not run.facts.model or kind(run)
+
+
 class Told(TypedDict):
     """What a finding says beside its message; ``steps`` are the first and the last."""
 
@@ -125,6 +135,9 @@ class Told(TypedDict):
     evidence: Mapping[str, float | int | str]
     healthy: str
 
+
+Needs = Need | tuple[Need, ...]
+"""One need, or several."""
 
 Results = Iterator[Finding | NotChecked]
 """What the check of a rule yields."""
@@ -143,7 +156,7 @@ class Rule(abc.ABC):
     status
         Whether it is in preview, stable, deprecated or removed.
     requires
-        What a run must hold for the rule to decide.
+        What a run must hold for the rule to decide: one need, or several.
     caused_by
         Codes of rules, the likeliest first, whose finding at one of the same places is
         the cause of this rule's finding: it is told above, and this one as following.
@@ -161,7 +174,7 @@ class Rule(abc.ABC):
     name: ClassVar[str]
     since: ClassVar[str] = "0.1.0"
     status: ClassVar[Status] = "preview"
-    requires: ClassVar[tuple[Need, ...]] = ()
+    requires: ClassVar[Needs] = ()
     caused_by: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer | None] = None
 
@@ -173,7 +186,7 @@ class Rule(abc.ABC):
     def check(self, run: Run) -> Results:
         """Yield what the run, or a window of it, proves."""
 
-    def applies(self, run: Run) -> bool:
+    def applies(self, run: Run, /) -> bool:
         """Tell whether the run has what the rule is about; else it is left out.
 
         Only what is known to be absent does not apply: a model without adapters. What
@@ -181,14 +194,19 @@ class Rule(abc.ABC):
         """
         return True
 
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the rule requires, however many needs that are."""
+        return (self.requires,) if isinstance(self.requires, Need) else self.requires
+
     def missing(self, run: Run) -> NotChecked | None:
         """Return the first unmet need as *not checked*, or ``None``."""
-        for need in self.requires:
-            if not need.present(run):
-                return self.cannot_tell(
-                    f"the run does not contain {need.what}", need.record
-                )
-        return None
+        unmet = (need for need in self.needs if not need.present(run))
+        return next(map(self.lacks, unmet), None)
+
+    def lacks(self, need: Need) -> NotChecked:
+        """Say that the rule could not decide without what it needs."""
+        return self.cannot_tell(f"the run does not contain {need.what}", need.record)
 
     def cannot_tell(self, reason: str, record: str) -> NotChecked:
         """Say that the rule could not decide, and what would let it."""

@@ -87,7 +87,7 @@ class AdapterAppliedTwice(Rule):
 
     code = "ADP023"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("ADP024",)
 
     def check(self, run: Run) -> Results:

@@ -63,11 +63,8 @@ class AdapterBegunAnew(Rule):
 
     code = "ADP037"
     status = "stable"
-    requires = (needs_gradients,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
+    requires = needs_gradients
+    applies = staticmethod(may_hold_adapters)
 
     def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""

@@ -55,7 +55,7 @@ class AdapterDisabledInTraining(Rule):
 
     code = "ADP003"
     status = "stable"
-    requires = (needs_states,)
+    requires = needs_states
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all layers."""

@@ -107,16 +107,14 @@ class AdapterDrawnAtRandom(Rule):
 
     code = "ADP032"
     status = "stable"
-    requires = (
-        Need(
-            "the norms of LoRA's A and B",
-            "watch a model with LoRA layers, with the standard probes",
-            lambda run: (
-                "b_l2" in run.columns("adapters")
-                or "off_one" in run.columns("vectors")
-                or "second_l2" in run.columns("starts")
-                or "off_law" in run.columns("drawn")
-            ),
+    requires = Need(
+        "the norms of LoRA's A and B",
+        "watch a model with LoRA layers, with the standard probes",
+        lambda run: (
+            "b_l2" in run.columns("adapters")
+            or "off_one" in run.columns("vectors")
+            or "second_l2" in run.columns("starts")
+            or "off_law" in run.columns("drawn")
         ),
     )
 

@@ -130,7 +130,7 @@ class AdapterFrozen(Rule):
 
     code = "ADP010"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
     caused_by = ("ADP003", "MOD014", "ADP045")
 
     def check(self, run: Run) -> Results:

@@ -70,7 +70,7 @@ class AdapterInFolderBelow(Rule):
     code = "ADP035"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer shall load the best adapter, or a folder was read."""

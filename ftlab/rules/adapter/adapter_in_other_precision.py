@@ -83,7 +83,7 @@ class AdapterInOtherPrecision(Rule):
 
     code = "ADP019"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per adapter and dtype."""

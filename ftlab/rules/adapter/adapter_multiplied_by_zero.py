@@ -61,7 +61,7 @@ class AdapterMultipliedByZero(Rule):
 
     code = "ADP011"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per factor that is 0."""

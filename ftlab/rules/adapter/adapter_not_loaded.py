@@ -140,7 +140,7 @@ class AdapterNotLoaded(Rule):
 
     code = "ADP026"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
     caused_by = ("ADP014",)
 
     def applies(self, run: Run) -> bool:

@@ -84,7 +84,7 @@ class AdapterOnAdapter(Rule):
 
     code = "ADP014"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield findings for nesting, for layers left over, and for a shared base."""

@@ -75,7 +75,7 @@ class AdapterOnTiedWeight(Rule):
 
     code = "ADP029"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per shared tensor, and one for shared modules."""

@@ -100,7 +100,7 @@ class AdapterOnWrongBase(Rule):
 
     code = "ADP024"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("ADP023",)
 
     def check(self, run: Run) -> Results:

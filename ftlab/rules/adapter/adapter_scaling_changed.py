@@ -71,7 +71,7 @@ class AdapterScalingChanged(Rule):
 
     code = "ADP025"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters, and something to compare them with."""

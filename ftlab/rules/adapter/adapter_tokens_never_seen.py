@@ -83,12 +83,10 @@ class AdapterTokensNeverSeen(Rule):
     """Finds adapters whose tokens do not come up."""
 
     code = "ADP041"
-    requires = (
-        Need(
-            "which tokens the adapters wait for and the batches hold",
-            "ftlab.watch(model, optimizer) with its standard probes",
-            lambda run: bool(wiring(run)) or "tokens_seen" in run.steps.columns,
-        ),
+    requires = Need(
+        "which tokens the adapters wait for and the batches hold",
+        "ftlab.watch(model, optimizer) with its standard probes",
+        lambda run: bool(wiring(run)) or "tokens_seen" in run.steps.columns,
     )
 
     def applies(self, run: Run) -> bool:

@@ -52,13 +52,11 @@ class AdaptersCancel(Rule):
     """Finds active adapters that undo each other."""
 
     code = "ADP062"
-    requires = (
-        needs_if_recorded(
-            "together_l2",
-            "several active LoRA adapters",
-            "model.base_model.set_adapter([...])",
-            "adapters",
-        ),
+    requires = needs_if_recorded(
+        "together_l2",
+        "several active LoRA adapters",
+        "model.base_model.set_adapter([...])",
+        "adapters",
     )
 
     def check(self, run: Run) -> Results:

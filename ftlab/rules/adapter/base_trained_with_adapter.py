@@ -77,7 +77,7 @@ class BaseTrainedWithAdapter(Rule):
 
     code = "ADP016"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield a finding for weights, and one for biases that were asked for."""

@@ -127,11 +127,8 @@ class CombinationOffItsSum(Rule):
 
     code = "ADP038"
     status = "stable"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
+    requires = needs_model
+    applies = staticmethod(may_hold_adapters)
 
     def check(self, run: Run) -> Results:
         """Yield findings of all that are in use, and of the latest that never was."""

@@ -66,7 +66,7 @@ class CopySharesMemory(Rule):
 
     code = "ADP050"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for every two adapters, and one for frozen tensors."""

@@ -66,7 +66,7 @@ class ExpertsWithoutAdapter(Rule):
 
     code = "ADP013"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all experts of the model."""

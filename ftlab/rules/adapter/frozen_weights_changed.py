@@ -91,8 +91,8 @@ class FrozenWeightsChanged(Rule):
 
     code = "ADP007"
     status = "stable"
-    requires = (
-        needs_step_values("frozen_compared", "a comparison of the frozen weights"),
+    requires = needs_step_values(
+        "frozen_compared", "a comparison of the frozen weights"
     )
     caused_by = ("ADP003", "ADP004", "ADP008", "ADP023", "ADP009")
 

@@ -157,7 +157,7 @@ class IncompleteAdapterFile(Rule):
 
     code = "ADP028"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("EXP014", "NUM001", "ADP020")
 
     def check(self, run: Run) -> Results:

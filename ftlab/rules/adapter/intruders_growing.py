@@ -51,13 +51,11 @@ class IntrudersGrowing(Rule):
     """Finds adapters that put their directions in the place of the base's."""
 
     code = "ADP063"
-    requires = (
-        needs_if_recorded(
-            "intruders",
-            "directions that the base has not",
-            "ftlab.watch(..., directions=4)",
-            "directions",
-        ),
+    requires = needs_if_recorded(
+        "intruders",
+        "directions that the base has not",
+        "ftlab.watch(..., directions=4)",
+        "directions",
     )
 
     def check(self, run: Run) -> Results:

@@ -124,8 +124,8 @@ class MergeOffItsDelta(Rule):
     code = "ADP009"
     status = "stable"
     caused_by = ("EXP016", "MOD001")
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
 
     def applies(self, run: Run) -> bool:

@@ -72,7 +72,7 @@ class MergedDuringTraining(Rule):
 
     code = "ADP004"
     status = "stable"
-    requires = (needs_states,)
+    requires = needs_states
 
     def check(self, run: Run) -> Results:
         """Yield a finding for stepped layers, for merged and for unloaded ones."""

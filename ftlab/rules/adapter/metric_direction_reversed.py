@@ -57,7 +57,7 @@ class MetricDirectionReversed(Rule):
 
     code = "ADP058"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer chooses a checkpoint by a metric."""

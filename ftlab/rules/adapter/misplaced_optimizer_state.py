@@ -69,7 +69,7 @@ class MisplacedOptimizerState(Rule):
     code = "ADP034"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for the beginning, or for the first load that has it."""

@@ -92,12 +92,10 @@ class RankBudgetOutOfStep(Rule):
 
     code = "ADP036"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "ranks_kept",
-            "the ranks that AdaLoRA has left",
-            "watch a model with AdaLoRA, with the standard probes",
-        ),
+    requires = needs_step_values(
+        "ranks_kept",
+        "the ranks that AdaLoRA has left",
+        "watch a model with AdaLoRA, with the standard probes",
     )
 
     def applies(self, run: Run) -> bool:

@@ -75,7 +75,7 @@ class RanksAllAlike(Rule):
 
     code = "ADP051"
     status = "stable"
-    requires = (needs_pairs("effective_rank", "the effective rank of each LoRA pair"),)
+    requires = needs_pairs("effective_rank", "the effective rank of each LoRA pair")
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each adapter."""

@@ -117,8 +117,8 @@ class ReferenceOffStart(Rule):
 
     code = "ADP031"
     status = "stable"
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
 
     def applies(self, run: Run) -> bool:

@@ -90,7 +90,7 @@ class ResumedInPart(Rule):
     caused_by = ("EXP015",)
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Results:
         """Yield findings for the optimizers or the schedulers, the rate, the end."""

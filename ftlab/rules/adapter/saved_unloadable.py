@@ -77,7 +77,7 @@ class SavedUnloadable(Rule):
     caused_by = ("EXP014",)
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for all wrapped modules, a wrapped model, a folder."""

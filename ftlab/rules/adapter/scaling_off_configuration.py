@@ -97,7 +97,7 @@ class ScalingOffConfiguration(Rule):
 
     code = "ADP017"
     status = "stable"
-    requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
+    requires = needs_pairs("scaling", "the scaling of each LoRA layer")
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each configuration, one for drifts, one for layers."""

@@ -108,9 +108,7 @@ class ScalingTooLarge(Rule):
 
     code = "ADP018"
     status = "stable"
-    requires = (
-        needs_pairs("ratio", "the size of each adapter against its base weight"),
-    )
+    requires = needs_pairs("ratio", "the size of each adapter against its base weight")
 
     def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""

@@ -106,7 +106,7 @@ class SettingWithoutEffect(Rule):
     """Finds settings that the adapter does not use."""
 
     code = "ADP040"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per setting."""

@@ -66,12 +66,10 @@ class StartOffBase(Rule):
     code = "ADP043"
     caused_by = ("EXP013",)
     status = "stable"
-    requires = (
-        Need(
-            "the first forward of the first step",
-            "watch the training from its first step on, with the standard probes",
-            lambda run: "off_base" in run.columns("starts"),
-        ),
+    requires = Need(
+        "the first forward of the first step",
+        "watch the training from its first step on, with the standard probes",
+        lambda run: "off_base" in run.columns("starts"),
     )
 
     def applies(self, run: Run) -> bool:

@@ -62,7 +62,7 @@ class StateNotCopied(Rule):
     code = "ADP033"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was loaded, or written late."""

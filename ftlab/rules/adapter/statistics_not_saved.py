@@ -48,7 +48,7 @@ class StatisticsNotSaved(Rule):
 
     code = "ADP044"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all batch norms."""

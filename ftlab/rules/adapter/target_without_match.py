@@ -129,7 +129,7 @@ class TargetWithoutMatch(Rule):
 
     code = "ADP012"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per field of a configuration."""

@@ -55,10 +55,8 @@ class TargetsShiftedByPrompt(Rule):
 
     code = "ADP049"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "prompt_targets", "the gradient of the logits of a prompt-tuned model"
-        ),
+    requires = needs_step_values(
+        "prompt_targets", "the gradient of the logits of a prompt-tuned model"
     )
 
     def applies(self, run: Run) -> bool:

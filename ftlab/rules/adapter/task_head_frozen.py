@@ -70,7 +70,7 @@ class TaskHeadFrozen(Rule):
 
     code = "ADP015"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per head."""

@@ -97,7 +97,7 @@ class TrainedWeightsInNoFile(Rule):
 
     code = "ADP055"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was written by hand."""

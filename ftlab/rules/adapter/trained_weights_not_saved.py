@@ -85,7 +85,7 @@ class TrainedWeightsNotSaved(Rule):
     code = "ADP020"
     status = "stable"
     layer = "rollback"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("EXP014", "ADP016", "ADP003")
 
     def check(self, run: Run) -> Results:

@@ -60,9 +60,11 @@ from ftlab.rules.reading.samples import is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
 from ftlab.rules.reading.turns import (
     ANSWERS,
-    OPENINGS,
     TurnSight,
+    answers_of,
     empty_answers,
+    is_answer,
+    opens_answer,
     turn_sights,
 )
 from ftlab.rules.rule import Results
@@ -81,7 +83,7 @@ class AnswersNotTaught(SampleRule):
     def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         sights = turn_sights(run)
-        answered = [each for each in sights if _has_answer(each.sample)]
+        answered = [each for each in sights if answers_of(each.sample)]
         ends = _stops_at_the_end(run)
         opened = [
             (each, opening)
@@ -145,7 +147,7 @@ class AnswersNotTaught(SampleRule):
             if end.trained
         ]
         samples = samples_of(run)
-        bare = [each for each in samples.sights if _is_bare(each.sample, samples.stops)]
+        bare = samples.where(lambda sample: _is_bare(sample, samples.stops))
         count = len(turns or bare)
         says = f"{count} answers are empty, and their end is trained"
         cause = "Rows of the data have no answer."
@@ -176,13 +178,9 @@ class AnswersNotTaught(SampleRule):
             )
 
 
-def _has_answer(sample: SampleTurns) -> bool:
-    return any(t.role == ANSWERS and t.part == "text" for t in sample.turns)
-
-
 def _whole(sample: SampleTurns) -> list[TurnFacts]:
     """List the texts of answers behind which the sample goes on."""
-    return [t for t in sample.turns[:-1] if t.role == ANSWERS and t.part == "text"]
+    return list(filter(is_answer, sample.turns[:-1]))
 
 
 def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
@@ -193,22 +191,18 @@ def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
     last, before = sample.turns[-1], sample.turns[:-1]
     if last.end != sample.end:
         return
-    if _opens(last):
+    if opens_answer(last):
         if last.trained:
             yield last
         return
     empty = last.part == "end" or (stopped and last.end - last.start == 1)
     follows = len(before) > 1 and before[-2].role == ANSWERS
     if empty and last.role == ANSWERS and last.trained and follows:
-        yield from (turn for turn in before[-1:] if _opens(turn))
+        yield from filter(opens_answer, before[-1:])
 
 
 def _key(sight: TurnSight) -> tuple[int, ...]:
     return sight.step, sight.sample.micro_batch, sight.sample.row, sight.sample.start
-
-
-def _opens(turn: TurnFacts) -> bool:
-    return turn.part in OPENINGS and turn.role == ANSWERS
 
 
 def _stops_at_the_end(run: Run) -> set[tuple[int, ...]]:

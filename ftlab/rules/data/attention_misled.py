@@ -79,11 +79,11 @@ from ftlab.rules.reading.samples import (
     NEEDS as ROWS,
     Samples,
     has_tokenizer,
+    row_places,
     samples_of,
-    without_tokens,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Need, Results
+from ftlab.rules.rule import Results, either
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -111,22 +111,13 @@ class AttentionMisled(SampleRule):
 
     code = "DAT007"
     caused_by = ("EXP006", "EXP001")
-    requires = (
-        Need(
-            NEEDS.what,
-            NEEDS.record,
-            lambda run: NEEDS.present(run) or ROWS.present(run),
-            absent=without_tokens,
-        ),
-    )
+    requires = either(NEEDS, ROWS)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""
         yield from self._inverted(run)
         if not NEEDS.present(run):
-            yield self.cannot_tell(
-                f"the run does not contain {NEEDS.what}", NEEDS.record
-            )
+            yield self.lacks(NEEDS)
             return
         documents = [
             each
@@ -155,7 +146,7 @@ class AttentionMisled(SampleRule):
 
     def _inverted(self, run: Run) -> Iterator[Finding]:
         samples = samples_of(run)
-        sick = [e for e in samples.sights if _is_inverted(e.sample, samples)]
+        sick = samples.where(lambda sample: _is_inverted(sample, samples))
         if len(sick) < SAMPLES:
             return
         yield self.of_samples(
@@ -264,11 +255,8 @@ def _is_inverted(sample: SampleFacts, samples: Samples) -> bool:
 
 
 def _tokens(found: list[dict[str, int]]) -> list[Place]:
-    tokens = [
-        Place("token", f"{each['token']} of sample {each['row']}") for each in found
-    ]
-    samples = [Place("sample", str(each["row"])) for each in found]
-    return list(dict.fromkeys([*tokens, *samples]))
+    tokens = row_places((str(each["row"]), each["token"]) for each in found)
+    return list(dict.fromkeys(tokens))
 
 
 def _cause(detail: dict[str, object], *, by_bos: bool) -> str:

@@ -64,7 +64,7 @@ class BatchRefused(Rule):
     """Finds the batch that the model does not take."""
 
     code = "DAT002"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for the batch that ended the run."""

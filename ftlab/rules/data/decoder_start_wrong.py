@@ -42,8 +42,9 @@ from collections.abc import Sequence
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.reading.decoders import NEEDS, row_name, seen
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.reading.decoders import NEEDS, seen
+from ftlab.rules.reading.samples import row_name, row_places
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -61,11 +62,8 @@ class DecoderStartWrong(Rule):
     """Finds decoders that are started twice, or never as they will be."""
 
     code = "DAT015"
-    requires = (NEEDS,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a decoder was seen, or nothing is known of the run."""
-        return not run.facts.model or seen(run)
+    requires = NEEDS
+    applies = to_runs_with(seen)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all rows."""
@@ -129,8 +127,7 @@ class DecoderStartWrong(Rule):
             cause=cause,
             fix=fix,
             places=[
-                *(Place("token", f"0 of sample {name}") for name in names),
-                *(Place("sample", name) for name in dict.fromkeys(names)),
+                *row_places((name, 0) for name in names),
                 Place("config", "decoder_start_token_id"),
             ],
             steps=(min(steps), max(steps)),

@@ -76,11 +76,8 @@ class DrawsRepeated(Rule):
     """Finds random numbers that workers, copies or epochs draw again."""
 
     code = "DAT080"
-    requires = (NEEDS,)
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose loop has no DataLoader."""
-        return has_loader(run)
+    requires = NEEDS
+    applies = staticmethod(has_loader)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each generator, and each way."""

@@ -63,10 +63,12 @@ from ftlab.rules.reading.samples import (
     PLACES,
     Samples,
     is_causal,
+    row_name,
+    row_places,
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
+from ftlab.rules.reading.turns import ANSWERS, template_of, turns_where
 from ftlab.rules.rule import Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -119,12 +121,7 @@ class EndNotRecognised(SampleRule):
         yield self.of_turns(
             run,
             f"{string!r} ends an answer and is {count} tokens of this vocabulary",
-            [
-                (sight, turn)
-                for sight in turn_sights(run)
-                for turn in sight.sample.turns
-                if turn.role == ANSWERS and turn.part == "end"
-            ],
+            turns_where(run, lambda t: t.role == ANSWERS and t.part == "end"),
             lambda turn: turn.start,
             cause="The chat template writes control strings that this tokenizer does "
             "not have.",
@@ -252,13 +249,7 @@ def _says_end(text: str) -> bool:
 
 
 def _places(held: _Held) -> list[Place]:
-    rows = [
-        (f"{r} of micro-batch {m}" if m else str(r), s) for m, r, s, _ in held.places
-    ]
-    tokens = [
-        Place("token", f"{start} of sample {row}") for row, start in rows[:PLACES]
-    ]
-    return [*tokens, *dict.fromkeys(Place("sample", row) for row, _ in rows[:PLACES])]
+    return row_places((row_name(m, r), s) for m, r, s, _ in held.places[:PLACES])
 
 
 def _end(sample: SampleFacts) -> Control | None:

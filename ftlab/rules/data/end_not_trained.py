@@ -119,20 +119,14 @@ class EndNotTrained(SampleRule):
         """Yield one finding for hidden ends, and one for those without a label."""
         samples = samples_of(run)
         stops, sights = samples.stops, samples.sights
-        hidden = [
-            each
-            for each in sights
-            if any(token.id in stops for token in each.sample.hidden)
-        ]
+        hidden = samples.where(lambda e: any(token.id in stops for token in e.hidden))
         if len(hidden) >= HIDDEN:
             yield self._hidden(samples, hidden)
-        known = [each for each in sights if is_causal(each.sample)]
+        known = samples.where(is_causal)
         trained = any(
             c.trained and c.id in stops for each in known for c in each.sample.controls
         )
-        left_out = [
-            each for each in known if _ends(each.sample, stops) and each.sample.exact
-        ]
+        left_out = [e for e in known if _ends(e.sample, stops) and e.sample.exact]
         ends = sum(len(_ends(each.sample, stops)) for each in left_out)
         if not trained and ends >= ENDS:
             yield self._untrained(samples, left_out)

@@ -47,7 +47,7 @@ from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.generations import GENERATED
 from ftlab.rules.reading.samples import BEHIND, samples_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -59,11 +59,8 @@ class GeneratedBehindText(Rule):
     """Finds prompts that do not end with their text."""
 
     code = "DAT042"
-    requires = (GENERATED,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether something was generated, or nothing is known yet."""
-        return not run.facts.model or GENERATED.present(run)
+    requires = GENERATED
+    applies = to_runs_with(GENERATED.present)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for padding, and one for ends."""

@@ -65,7 +65,7 @@ from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.id_facts import IdFacts
-from ftlab.rules.reading.samples import Samples, samples_of
+from ftlab.rules.reading.samples import Samples, row_name, row_places, samples_of
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
 from ftlab.rules.rule import Results
@@ -183,11 +183,7 @@ class IdsMisread(SampleRule):
     ) -> Finding:
         """Tell of a first place; ``whole``: all of its sample is so."""
         (micro, row, position), (says, cause, fix) = place, words
-        sample = f"{row} of micro-batch {micro}" if micro else str(row)
-        places = [
-            Place("token", f"{position} of sample {sample}"),
-            *([Place("sample", sample)] if whole else []),
-        ]
+        places = row_places([(row_name(micro, row), position)])[: 2 if whole else 1]
         data = Place("data", "input_ids")
         return self.finding(
             severity,

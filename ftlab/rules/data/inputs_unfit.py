@@ -58,7 +58,7 @@ class InputsUnfit(Rule):
     """Finds inputs from which nothing can be learnt."""
 
     code = "DAT005"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each way, at the first such sample or field."""

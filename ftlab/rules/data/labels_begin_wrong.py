@@ -62,7 +62,7 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import BorderGuess, SampleFacts
 from ftlab.rules.reading.samples import Samples, Sight, is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
-from ftlab.rules.reading.turns import ANSWERS, OPENINGS, turn_sights
+from ftlab.rules.reading.turns import opens_answer, turns_where
 from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
@@ -127,7 +127,7 @@ class LabelsBeginWrong(SampleRule):
         """Yield one finding for the first way of counting, and one for openings."""
         samples = samples_of(run)
         yield from self._counted(samples)
-        asked = [each for each in samples.sights if _has_prompt(each.sample)]
+        asked = samples.where(_has_prompt)
         for late in LATE if len(asked) >= SAMPLES else ():
             alike = _same_closing(asked, late)
             cut = _cut_within_words(alike, samples)
@@ -143,8 +143,7 @@ class LabelsBeginWrong(SampleRule):
         for unit in ("columns", "characters", "characters without BOS"):
             told = [
                 (each, guess)
-                for each in samples.sights
-                if is_causal(each.sample)
+                for each in samples.where(is_causal)
                 for guess in each.sample.guesses
                 if guess.unit == unit and guess.position != _border(each.sample)
             ]
@@ -230,12 +229,7 @@ class LabelsBeginWrong(SampleRule):
 
     def _early(self, run: Run) -> Iterator[Finding]:
         """Tell of openings whose end alone is trained."""
-        openings = [
-            (sight, turn)
-            for sight in turn_sights(run)
-            for turn in sight.sample.turns
-            if turn.role == ANSWERS and turn.part in OPENINGS
-        ]
+        openings = turns_where(run, opens_answer)
         partly = [
             (sight, turn)
             for sight, turn in openings

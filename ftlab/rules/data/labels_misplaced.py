@@ -71,9 +71,9 @@ import numpy as np
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.reading.samples import Samples, Sight, samples_of, token_places
+from ftlab.rules.reading.samples import Samples, samples_of, token_places
 from ftlab.rules.reading.token_rules import TOKENS, SampleRule
-from ftlab.rules.rule import Need, Results, needs_column
+from ftlab.rules.rule import Results, either, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -107,14 +107,7 @@ class LabelsMisplaced(SampleRule):
     """Finds labels that no token of the text has, or another one."""
 
     code = "DAT025"
-    requires = (
-        Need(
-            TOKENS.what,
-            TOKENS.record,
-            lambda run: TOKENS.present(run) or LOSSES.present(run),
-            absent=TOKENS.absent,
-        ),
-    )
+    requires = either(TOKENS, LOSSES)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
@@ -123,9 +116,7 @@ class LabelsMisplaced(SampleRule):
         yield from self._of_others(samples)
         yield from self._per_word(samples)
         if not LOSSES.present(run):
-            yield self.cannot_tell(
-                f"the run does not contain {LOSSES.what}", LOSSES.record
-            )
+            yield self.lacks(LOSSES)
         for row in loss_rows(run):
             known = np.isfinite(row.columns.get("common_share", np.empty(0)))
             if not known.any():
@@ -139,11 +130,7 @@ class LabelsMisplaced(SampleRule):
                     return
 
     def _padding(self, samples: Samples) -> Iterator[Finding]:
-        sick = [
-            each
-            for each in samples.sights
-            if each.sample.padding_trained >= LABELS and each.sample.labels_of < 0
-        ]
+        sick = samples.where(lambda e: e.padding_trained >= LABELS and e.labels_of < 0)
         if len(sick) < SAMPLES:
             return
         count = sum(each.sample.padding_trained for each in sick)
@@ -166,7 +153,7 @@ class LabelsMisplaced(SampleRule):
         )
 
     def _of_others(self, samples: Samples) -> Iterator[Finding]:
-        sick = [each for each in samples.sights if each.sample.labels_of >= 0]
+        sick = samples.where(lambda sample: sample.labels_of >= 0)
         if len(sick) < SAMPLES:
             return
         first, seen = sick[0].sample, len(samples.sights)
@@ -192,7 +179,7 @@ class LabelsMisplaced(SampleRule):
         )
 
     def _per_word(self, samples: Samples) -> Iterator[Finding]:
-        known = [each for each in samples.sights if each.sample.trained]
+        known = samples.where(lambda sample: sample.trained > 0)
         sick = [each for each in known if _is_per_word(each.sample)]
         if len(known) < WORDS or len(sick) < SHARE * len(known):
             return
@@ -232,9 +219,7 @@ class LabelsMisplaced(SampleRule):
         label = int(row.columns["common_label"][known][0])
         share = float(row.columns["common_share"][known][0])
         samples = samples_of(run)
-        sights: list[Sight] = [
-            each for each in samples.sights if _place(each.sample, reason) >= 0
-        ]
+        sights = samples.where(lambda sample: _place(sample, reason) >= 0)
         return self.warning(
             f"{at_steps(first, last)}: {number(100 * share)} % of the labels are "
             f"{samples.piece(label)}{', where the text has others' if filler else ''}",

@@ -51,7 +51,7 @@ class PairsWithoutDifference(Rule):
     """Finds chosen and rejected texts that are one text."""
 
     code = "DAT013"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all pairs."""

@@ -124,11 +124,7 @@ class QuestionsTrained(SampleRule):
         )
 
     def _again(self, samples: Samples) -> Iterator[Finding]:
-        known = [
-            each
-            for each in samples.sights
-            if is_causal(each.sample) and len(each.sample.border) > LEAST
-        ]
+        known = samples.where(lambda e: is_causal(e) and len(e.border) > LEAST)
         marker = _marker([each.sample for each in known])
         sick = [each for each in known if marker and each.sample.again >= len(marker)]
         if not sick:

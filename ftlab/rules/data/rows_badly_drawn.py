@@ -79,7 +79,7 @@ from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
-from ftlab.rules.reading.samples import NEEDS as SAMPLES, samples_of
+from ftlab.rules.reading.samples import NEEDS as SAMPLES, row_name, samples_of
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps
@@ -112,14 +112,10 @@ class RowsBadlyDrawn(Rule):
     """Finds rows that come again, or in an order that nobody wants."""
 
     code = "DAT029"
-    requires = (
-        Need(
-            "rows of the batches, and where they come from",
-            "ftlab.watch(...) of a loop over a DataLoader",
-            lambda run: any(
-                each.present(run) for each in (BATCHES_READ, LOADERS, SAMPLES)
-            ),
-        ),
+    requires = Need(
+        "rows of the batches, and where they come from",
+        "ftlab.watch(...) of a loop over a DataLoader",
+        lambda run: any(each.present(run) for each in (BATCHES_READ, LOADERS, SAMPLES)),
     )
 
     def check(self, run: Run) -> Results:
@@ -138,7 +134,6 @@ class RowsBadlyDrawn(Rule):
         if not twice or copies < NOTED * rows or _all_twice(looked):
             return
         steps, first = [step for step, _ in twice], twice[0][1]
-        micro = f" of micro-batch {first.micro_batch}" if first.micro_batch else ""
         yield self.finding(
             Severity.WARNING if _all_repeated(looked) else Severity.INFO,
             f"{at_steps(min(steps), max(steps))}: {len(twice)} of {len(looked)} "
@@ -149,8 +144,8 @@ class RowsBadlyDrawn(Rule):
             fix="Let each row of a batch come from a row of its own: look at the "
             "collator, then at the sampler and the dataset's __getitem__.",
             places=[
-                Place("sample", f"{first.again}{micro}"),
-                Place("sample", f"{first.first}{micro}"),
+                Place("sample", row_name(first.micro_batch, row))
+                for row in (first.again, first.first)
             ],
             steps=(min(steps), max(steps)),
             evidence={

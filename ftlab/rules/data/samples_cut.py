@@ -108,13 +108,9 @@ class SamplesCut(SampleRule):
     def check(self, run: Run) -> Results:
         """Yield one finding about ends, and one about beginnings."""
         samples = samples_of(run)
-        exact = [each for each in samples.sights if each.sample.exact]
-        yield from self._ends(
-            run,
-            samples,
-            [e for e in exact if is_causal(e.sample) or _is_silent(e.sample)],
-        )
-        known = [e for e in exact if is_causal(e.sample) or not e.sample.labelled]
+        ends = samples.where(lambda e: e.exact and (is_causal(e) or _is_silent(e)))
+        yield from self._ends(run, samples, ends)
+        known = samples.where(lambda e: e.exact and (is_causal(e) or not e.labelled))
         reason, (opening, cut) = "truncated", _truncated(known)
         if not cut:
             reason, (opening, cut) = "wrapped", _wrapped(known, samples)

@@ -55,14 +55,20 @@ so.
   huggingface/tokenizers#1613
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.template_words import short
 from ftlab.records.turn_facts import TurnFacts
 from ftlab.rules.reading.token_rules import TurnRule, Turns
-from ftlab.rules.reading.turns import ANSWERS, template_of, told_system, turn_sights
+from ftlab.rules.reading.turns import (
+    is_answer,
+    template_of,
+    told_system,
+    turn_sights,
+    turns_where,
+)
 from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
@@ -92,7 +98,7 @@ class TemplateAddsText(TurnRule):
             yield self.of_turns(
                 run,
                 f"the prompt goes on with {left!r} where training has {right!r}",
-                _turns(run, lambda t: t.role == ANSWERS and t.part == "text"),
+                turns_where(run, is_answer),
                 _start,
                 severity=Severity.INFO,
                 cause="The template's generation prompt holds a text that it does not "
@@ -110,7 +116,7 @@ class TemplateAddsText(TurnRule):
                 run,
                 f"{space!r} that the chat template writes beside {names} is not in the "
                 "ids",
-                _turns(run, lambda turn: turn.part == "end"),
+                turns_where(run, lambda turn: turn.part == "end"),
                 _start,
                 severity=Severity.INFO,
                 cause="The tokenizer takes it away with the token: rstrip or lstrip.",
@@ -174,12 +180,6 @@ class TemplateAddsText(TurnRule):
 
 def _start(turn: TurnFacts) -> int:
     return turn.start
-
-
-def _turns(run: Run, chosen: Callable[[TurnFacts], bool]) -> Turns:
-    return [
-        (s, turn) for s in turn_sights(run) for turn in s.sample.turns if chosen(turn)
-    ]
 
 
 def _counted(reason: str, found: Turns) -> dict[str, float | int | str]:

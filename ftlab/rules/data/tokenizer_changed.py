@@ -62,7 +62,7 @@ from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.reading.tokenizer_folder import IDS, folder_news
-from ftlab.rules.rule import Need, Results, Rule
+from ftlab.rules.rule import Need, Results, Rule, to_runs_with
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -125,17 +125,12 @@ class TokenizerChanged(Rule):
     """Finds tokenizers that change while the run goes on, or where it is saved."""
 
     code = "DAT070"
-    requires = (
-        Need(
-            "the fingerprint of its tokenizer",
-            "ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)",
-            _is_known,
-        ),
+    requires = Need(
+        "the fingerprint of its tokenizer",
+        "ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)",
+        _is_known,
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a tokenizer, or nothing is known of the run."""
-        return not run.facts.model or _is_known(run)
+    applies = to_runs_with(_is_known)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for the run, one for files, and one for each checkpoint."""

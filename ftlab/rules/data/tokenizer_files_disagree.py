@@ -128,7 +128,7 @@ class TokenizerFilesDisagree(Rule):
     """Finds files of one folder that disagree."""
 
     code = "DAT073"
-    requires = (NEEDS_FILES,)
+    requires = NEEDS_FILES
 
     def applies(self, run: Run) -> bool:
         """Tell whether a folder was read, or nothing is known of the run."""

@@ -66,7 +66,7 @@ class UnknownTokens(Rule):
     """Finds texts that the vocabulary does not know."""
 
     code = "DAT009"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""

@@ -91,7 +91,7 @@ class ArgumentWithoutEffect(Rule):
 
     code = "ENV001"
     layer = "optimizer"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per argument."""

@@ -61,7 +61,7 @@ class AskedOptimizerNotUsed(Rule):
 
     code = "ENV002"
     layer = "optimizer"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for the optimizer, and one for the loader."""

@@ -37,7 +37,7 @@ import numpy as np
 
 from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, made
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -55,10 +55,7 @@ class CompletionOnlyNotApplied(Rule):
         needs_step_values(column, f"the {column} of each step", "watch(trainer)")
         for column in COLUMNS
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a loss on completions alone was asked for."""
-        return not run.facts.model or any(asked(run).get(s) is True for s in SETTINGS)
+    applies = to_runs_with(lambda run: any(asked(run).get(s) is True for s in SETTINGS))
 
     def check(self, run: Run) -> Results:
         """Yield one finding where no text is left out in any step."""

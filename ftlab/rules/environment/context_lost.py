@@ -43,10 +43,8 @@ class ContextLost(Rule):
     """Finds settings that did not reach where the model was called."""
 
     code = "ENV009"
-    requires = (
-        needs_step_values(
-            "calls_elsewhere", "calls in threads and tasks", "ftlab.watch(...)"
-        ),
+    requires = needs_step_values(
+        "calls_elsewhere", "calls in threads and tasks", "ftlab.watch(...)"
     )
 
     def check(self, run: Run) -> Results:

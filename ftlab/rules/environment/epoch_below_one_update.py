@@ -48,7 +48,7 @@ class EpochBelowOneUpdate(Rule):
 
     code = "ENV004"
     layer = "data"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding where an epoch has no batch, or no whole update."""

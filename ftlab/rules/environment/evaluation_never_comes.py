@@ -46,7 +46,7 @@ from ftlab.rules.reading.asked import (
     planned_steps,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Rule, to_runs_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -56,14 +56,10 @@ class EvaluationNeverComes(Rule):
 
     code = "ENV003"
     layer = "rollback"
-    requires = (needs_model,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer shall evaluate."""
-        return not run.facts.model or arguments(run).get("eval_strategy") in (
-            "steps",
-            "epoch",
-        )
+    requires = needs_model
+    applies = to_runs_with(
+        lambda run: arguments(run).get("eval_strategy") in ("steps", "epoch")
+    )
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding where no evaluation, or too few of them, come."""

@@ -51,7 +51,7 @@ class SmoothedTargetsUnshifted(Rule):
 
     code = "ENV005"
     layer = "numerics"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer smooths labels."""

@@ -51,7 +51,7 @@ class TrainedInEvaluationPrecision(Rule):
 
     code = "ENV006"
     layer = "numerics"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer shall evaluate in half precision."""

@@ -83,7 +83,7 @@ class ClippingOutOfOrder(Rule):
     """Finds clippings that come too late, too early, too often or before unscaling."""
 
     code = "GRD011"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each kind, over the latest updates."""

@@ -90,10 +90,7 @@ class ExplodingGradient(Rule):
         needs_losses,
     )
     caused_by = ("OPT014", "GRD005", "OPT027")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
+    applies = staticmethod(may_have_gradients)
 
     def check(self, run: Run) -> Results:
         """Yield one finding, at the step where the norm left its history."""

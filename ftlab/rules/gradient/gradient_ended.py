@@ -77,7 +77,7 @@ class GradientEnded(Rule):
     """Finds tensors whose gradients end in the middle of a run."""
 
     code = "GRD009"
-    requires = (needs_gradients,)
+    requires = needs_gradients
     caused_by = ("GRD003", "OPT002")
 
     def check(self, run: Run) -> Results:

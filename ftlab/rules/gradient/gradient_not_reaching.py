@@ -155,7 +155,7 @@ class GradientNotReaching(Rule):
 
     code = "GRD003"
     status = "stable"
-    requires = (needs_gradients,)
+    requires = needs_gradients
     caused_by = (
         "ADP041",
         "ADP011",

@@ -143,7 +143,7 @@ class GradientsNotClippedTogether(Rule):
     """Finds gradients that are clipped in parts, not at all, or twice."""
 
     code = "GRD013"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
     def check(self, run: Run) -> Results:
         """Yield one finding at most: updates are clipped in one way."""

@@ -101,12 +101,10 @@ class GradientsNotUsedOnce(Rule):
 
     code = "GRD005"
     status = "stable"
-    requires = (
-        Need(
-            "a look at the gradients between two updates",
-            "let it run for two steps",
-            _is_looked_at,
-        ),
+    requires = Need(
+        "a look at the gradients between two updates",
+        "let it run for two steps",
+        _is_looked_at,
     )
 
     def check(self, run: Run) -> Results:

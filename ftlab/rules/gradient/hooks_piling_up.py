@@ -89,10 +89,8 @@ class HooksPilingUp(Rule):
     """Finds hooks that are registered again and again."""
 
     code = "GRD010"
-    requires = (
-        needs_step_values(
-            "piled_hooks", "how many hooks of one function are on one module"
-        ),
+    requires = needs_step_values(
+        "piled_hooks", "how many hooks of one function are on one module"
     )
 
     def check(self, run: Run) -> Results:

@@ -115,7 +115,7 @@ class LimitOutOfScale(Rule):
     """Finds limits that are no limits for the gradients that there are."""
 
     code = "GRD015"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
     def check(self, run: Run) -> Results:
         """Yield one finding over the latest updates."""

@@ -96,12 +96,10 @@ class NeverUpdated(Rule):
     """Finds backwards that no update follows."""
 
     code = "GRD019"
-    requires = (
-        needs_operations(
-            OP,
-            "backwards that no update followed, or a step",
-            "let it run for a step, or to its end",
-        ),
+    requires = needs_operations(
+        OP,
+        "backwards that no update followed, or a step",
+        "let it run for a step, or to its end",
     )
 
     def applies(self, run: Run) -> bool:

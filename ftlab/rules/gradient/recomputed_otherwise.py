@@ -77,7 +77,7 @@ class RecomputedOtherwise(Rule):
     code = "GRD004"
     caused_by = ("EXP008",)
     status = "stable"
-    requires = (LOOKED_INTO,)
+    requires = LOOKED_INTO
 
     def check(self, run: Run) -> Results:
         """Yield findings for dtypes, values and statistics."""

@@ -105,7 +105,7 @@ class VanishingGradient(Rule):
     code = "GRD001"
     status = "stable"
     caused_by = ("GRD002", "ADP018")
-    requires = (needs_column("grad_l2", "the gradient norm of every trainable tensor"),)
+    requires = needs_column("grad_l2", "the gradient norm of every trainable tensor")
 
     def check(self, run: Run) -> Results:
         """Yield one finding for layers that lag behind, one for the whole model."""

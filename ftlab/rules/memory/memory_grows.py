@@ -78,7 +78,7 @@ class MemoryGrows(Rule):
     """Finds what holds more with each step."""
 
     code = "MEM001"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each holder."""

@@ -40,9 +40,7 @@ class OutputsOutliveTheirStep(Rule):
     """Finds what the model put out, held until the next forward."""
 
     code = "MEM002"
-    requires = (
-        needs_step_values("idle_bytes", "the memory in use", "ftlab.watch(...)"),
-    )
+    requires = needs_step_values("idle_bytes", "the memory in use", "ftlab.watch(...)")
 
     def check(self, run: Run) -> Results:
         """Yield a finding for the holder of the largest."""

@@ -77,7 +77,7 @@ class AnswersNeverEnd(Rule):
 
     code = "MOD027"
     caused_by = ("DAT020", "MOD028")
-    requires = (needs_answers,)
+    requires = needs_answers
 
     def check(self, run: Run) -> Results:
         """Yield one finding."""

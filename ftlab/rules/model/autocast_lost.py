@@ -58,13 +58,10 @@ class AutocastLost(Rule):
     """Finds models that no longer run in mixed precision."""
 
     code = "MOD026"
-    requires = (
-        needs_steps_if_recorded(
-            "recomputed",
-            "whether autocast is on within the model",
-            "ftlab.watch(...) with its standard probes, on a model that is not "
-            "compiled",
-        ),
+    requires = needs_steps_if_recorded(
+        "recomputed",
+        "whether autocast is on within the model",
+        "ftlab.watch(...) with its standard probes, on a model that is not compiled",
     )
 
     def check(self, run: Run) -> Results:

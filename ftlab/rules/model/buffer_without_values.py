@@ -36,7 +36,7 @@ A custom buffer is only checked for impossible values; zeros there are not notic
 from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -46,11 +46,8 @@ class BufferWithoutValues(Rule):
 
     code = "MOD004"
     status = "stable"
-    requires = (needs_model_facts,)
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose buffers were not looked at, as older ones."""
-        return not run.facts.model or "buffers" in run.facts.model
+    requires = needs_model_facts
+    applies = to_runs_with(lambda run: "buffers" in run.facts.model)
 
     def check(self, run: Run) -> Results:
         """Yield a finding for buffers and one for tensors on meta."""

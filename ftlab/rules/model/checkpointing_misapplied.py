@@ -103,7 +103,7 @@ class CheckpointingMisapplied(Rule):
     code = "MOD011"
     caused_by = ("EXP008",)
     status = "stable"
-    requires = (LOOKED_INTO,)
+    requires = LOOKED_INTO
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all blocks that are kept, one for all run twice."""

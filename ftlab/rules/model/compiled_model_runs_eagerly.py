@@ -73,11 +73,8 @@ class CompiledModelRunsEagerly(Rule):
     """Finds compiled models that run eagerly."""
 
     code = "MOD020"
-    requires = (WATCHED,)
-
-    def applies(self, run: Run) -> bool:
-        """Leave out models of which nothing is compiled."""
-        return compiles(run)
+    requires = WATCHED
+    applies = staticmethod(compiles)
 
     def check(self, run: Run) -> Results:
         """Yield one finding of each kind."""

@@ -50,8 +50,8 @@ class CopyRunsOriginal(Rule):
     """Finds copies whose weights are never read."""
 
     code = "MOD018"
-    requires = (
-        needs_steps_if_recorded("borrowed_calls", "the calls of copies of the model"),
+    requires = needs_steps_if_recorded(
+        "borrowed_calls", "the calls of copies of the model"
     )
 
     def check(self, run: Run) -> Results:

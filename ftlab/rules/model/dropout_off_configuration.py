@@ -65,7 +65,7 @@ class DropoutOffConfiguration(Rule):
     """Finds adapters that do not drop what their configuration says."""
 
     code = "MOD017"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
     def check(self, run: Run) -> Results:
         """Yield one finding per setting of an adapter."""

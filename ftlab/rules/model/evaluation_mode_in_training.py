@@ -94,7 +94,7 @@ class EvaluationModeInTraining(Rule):
 
     code = "MOD006"
     status = "stable"
-    requires = (needs_steps_if_recorded("modes_off", "the mode of the model's parts"),)
+    requires = needs_steps_if_recorded("modes_off", "the mode of the model's parts")
 
     def check(self, run: Run) -> Results:
         """Yield one finding, for the first time that the worst of it lasted."""

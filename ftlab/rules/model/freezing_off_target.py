@@ -67,7 +67,7 @@ class FreezingOffTarget(Rule):
     """Finds what was frozen or thawed otherwise than it was written."""
 
     code = "MOD014"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per attribute and value, and one per list of blocks."""

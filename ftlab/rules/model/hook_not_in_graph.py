@@ -44,7 +44,7 @@ of 21: GRD003 reports that, with the reason stale-graph.
 from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Results, Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -54,13 +54,10 @@ class HookNotInGraph(Rule):
 
     code = "MOD005"
     status = "stable"
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
-
-    def applies(self, run: Run) -> bool:
-        """Leave out models of which nothing is compiled."""
-        return not run.facts.model or bool(run.facts.model.get("compilation"))
+    applies = to_runs_with(lambda run: bool(run.facts.model.get("compilation")))
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all such hooks."""

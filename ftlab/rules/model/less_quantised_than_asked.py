@@ -58,7 +58,7 @@ class LessQuantisedThanAsked(Rule):
 
     code = "MOD003"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models that were not asked for in 4 bits out."""

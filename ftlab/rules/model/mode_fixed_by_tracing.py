@@ -64,9 +64,7 @@ class ModeFixedByTracing(Rule):
     """Finds graphs with dropouts that do not follow the module's mode."""
 
     code = "MOD019"
-    requires = (
-        needs_steps_if_recorded("traced_modules", "the modes of traced modules"),
-    )
+    requires = needs_steps_if_recorded("traced_modules", "the modes of traced modules")
 
     def check(self, run: Run) -> Results:
         """Yield one finding per module and direction."""

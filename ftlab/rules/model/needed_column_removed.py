@@ -44,7 +44,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule, needs_facts, to_runs_with
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -55,15 +55,10 @@ class NeededColumnRemoved(Rule):
     code = "MOD013"
     status = "stable"
     layer = "data"
-    requires = (
-        needs_facts(
-            "training", "what a Trainer does with its data", "ftlab.watch(trainer)"
-        ),
+    requires = needs_facts(
+        "training", "what a Trainer does with its data", "ftlab.watch(trainer)"
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer trains, or nothing is known yet."""
-        return not run.facts.model or "trainer_class" in run.facts.training
+    applies = to_runs_with(lambda run: "trainer_class" in run.facts.training)
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for all columns."""

@@ -68,7 +68,7 @@ class NewTokensFrozen(Rule):
 
     code = "MOD009"
     status = "stable"
-    requires = (needs_if_recorded("still", "which tokens are new", table=TABLE),)
+    requires = needs_if_recorded("still", "which tokens are new", table=TABLE)
     caused_by = ("OPT002", "GRD003")
 
     def check(self, run: Run) -> Results:

@@ -70,10 +70,8 @@ class ParametersNotRegistered(Rule):
 
     code = "MOD008"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "held", "which parameters modules keep unregistered", table=TABLE
-        ),
+    requires = needs_if_recorded(
+        "held", "which parameters modules keep unregistered", table=TABLE
     )
 
     def check(self, run: Run) -> Results:

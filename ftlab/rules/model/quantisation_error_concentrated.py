@@ -66,13 +66,11 @@ class QuantisationErrorConcentrated(Rule):
     """Finds the layers that 4 bits keep worst."""
 
     code = "MOD029"
-    requires = (
-        needs_if_recorded(
-            "base_error",
-            "the error of layers in 4 bits",
-            "watch a model in 4 bits with LoRA layers",
-            "adapters",
-        ),
+    requires = needs_if_recorded(
+        "base_error",
+        "the error of layers in 4 bits",
+        "watch a model in 4 bits with LoRA layers",
+        "adapters",
     )
 
     def check(self, run: Run) -> Results:

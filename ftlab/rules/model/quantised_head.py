@@ -69,7 +69,7 @@ class QuantisedHead(Rule):
 
     code = "MOD007"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised heads, or that are only used, out."""

@@ -61,7 +61,7 @@ class QuantisedWeightsNeverTrain(Rule):
 
     code = "MOD002"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised layers, with adapters or only used, out."""

@@ -51,7 +51,7 @@ class RepetitionGrowing(Rule):
 
     code = "MOD028"
     caused_by = ("EXP005", "NUM014")
-    requires = (needs_answers,)
+    requires = needs_answers
 
     def check(self, run: Run) -> Results:
         """Yield one finding."""

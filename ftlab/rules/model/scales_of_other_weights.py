@@ -53,7 +53,7 @@ from typing import Any
 from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -71,11 +71,8 @@ class ScalesOfOtherWeights(Rule):
     """Finds 4-bit weights that are read with the scales of other ones."""
 
     code = "MOD024"
-    requires = (needs_model_facts,)
-
-    def applies(self, run: Run) -> bool:
-        """Leave models out whose 4-bit weights nobody has written to."""
-        return not run.facts.model or bool(_scales(run))
+    requires = needs_model_facts
+    applies = to_runs_with(lambda run: bool(_scales(run)))
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all of these weights."""

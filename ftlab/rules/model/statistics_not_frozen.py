@@ -63,7 +63,7 @@ class StatisticsNotFrozen(Rule):
     """Finds frozen parts whose batch norms go on averaging."""
 
     code = "MOD023"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all norms of frozen parts."""

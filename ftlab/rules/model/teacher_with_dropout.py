@@ -91,9 +91,7 @@ class TeacherWithDropout(Rule):
     """Finds teachers whose answers are drawn by chance."""
 
     code = "MOD016"
-    requires = (
-        needs_step_values("teacher_looks", "passes of teachers and their modes"),
-    )
+    requires = needs_step_values("teacher_looks", "passes of teachers and their modes")
 
     def applies(self, run: Run) -> bool:
         """Leave out runs without a teacher."""

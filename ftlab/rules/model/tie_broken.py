@@ -73,7 +73,7 @@ class TieBroken(Rule):
     """Finds tied weights that are trained as two."""
 
     code = "MOD015"
-    requires = (needs_model,)
+    requires = needs_model
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per pair."""

@@ -53,9 +53,7 @@ class TrainingModeInEvaluation(Rule):
 
     code = "MOD010"
     status = "stable"
-    requires = (
-        needs_steps_if_recorded("dropouts_on", "the mode of the model's parts"),
-    )
+    requires = needs_steps_if_recorded("dropouts_on", "the mode of the model's parts")
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all evaluations."""

@@ -82,12 +82,10 @@ class UpdatesUndone(Rule):
 
     code = "MOD012"
     caused_by = ("EXP012",)
-    requires = (
-        needs_steps_if_recorded(
-            "weights_written",
-            "what the weights are between two updates",
-            "ftlab.watch(...) with its standard probes, for two steps at least",
-        ),
+    requires = needs_steps_if_recorded(
+        "weights_written",
+        "what the weights are between two updates",
+        "ftlab.watch(...) with its standard probes, for two steps at least",
     )
 
     def check(self, run: Run) -> Results:

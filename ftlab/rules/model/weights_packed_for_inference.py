@@ -82,7 +82,7 @@ class WeightsPackedForInference(Rule):
 
     code = "MOD001"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without 4-bit weights out."""

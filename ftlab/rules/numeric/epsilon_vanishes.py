@@ -54,8 +54,8 @@ class EpsilonVanishes(Rule):
     """Finds optimizers whose eps is 0 in the dtype of their weights."""
 
     code = "NUM007"
-    requires = (
-        needs_facts("optimizers", "what optimizers hold", "ftlab.watch(model, opt)"),
+    requires = needs_facts(
+        "optimizers", "what optimizers hold", "ftlab.watch(model, opt)"
     )
 
     def check(self, run: Run) -> Results:

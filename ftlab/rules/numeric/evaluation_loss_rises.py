@@ -56,12 +56,10 @@ class EvaluationLossRises(Rule):
     """Finds training samples that are learnt by heart."""
 
     code = "NUM025"
-    requires = (
-        Need(
-            "evaluations",
-            'eval_strategy="steps" and an eval_dataset, in a Trainer',
-            lambda run: bool(run.evaluations),
-        ),
+    requires = Need(
+        "evaluations",
+        'eval_strategy="steps" and an eval_dataset, in a Trainer',
+        lambda run: bool(run.evaluations),
     )
     caused_by = ("NUM026",)
 

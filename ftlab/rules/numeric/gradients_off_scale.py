@@ -71,8 +71,8 @@ class GradientsOffScale(Rule):
     """Finds updates from gradients that are not in true scale."""
 
     code = "NUM006"
-    requires = (
-        needs_operations("step", "an optimizer's step", "let it run for some steps"),
+    requires = needs_operations(
+        "step", "an optimizer's step", "let it run for some steps"
     )
 
     def applies(self, run: Run) -> bool:

@@ -67,17 +67,12 @@ class GradientsUnderflow(Rule):
     """Finds gradients that float16 has rounded to 0."""
 
     code = "NUM011"
-    requires = (
-        needs_column(
-            "coarse",
-            "which elements of the gradients are zeros, or of few bits",
-            table=TABLE,
-        ),
+    requires = needs_column(
+        "coarse",
+        "which elements of the gradients are zeros, or of few bits",
+        table=TABLE,
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
+    applies = staticmethod(may_have_gradients)
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all tensors."""

@@ -40,13 +40,11 @@ class LabelsWithoutWeight(Rule):
     """Finds classes that occur and weigh nothing."""
 
     code = "NUM020"
-    requires = (
-        needs_column(
-            "weightless",
-            "the class weights of a cross entropy",
-            "ftlab.watch(...) with its standard probes, and a cross entropy",
-            "losses",
-        ),
+    requires = needs_column(
+        "weightless",
+        "the class weights of a cross entropy",
+        "ftlab.watch(...) with its standard probes, and a cross entropy",
+        "losses",
     )
 
     def check(self, run: Run) -> Results:

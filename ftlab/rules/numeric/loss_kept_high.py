@@ -81,7 +81,7 @@ class LossKeptHigh(Rule):
     """Finds losses whose lowest possible value is near that of guessing."""
 
     code = "NUM018"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding of each kind, of the first such term."""

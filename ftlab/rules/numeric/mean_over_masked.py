@@ -58,7 +58,7 @@ class MeanOverMasked(Rule):
 
     code = "NUM027"
     caused_by = ("EXP005",)
-    requires = (needs_operations("backward", "a backward", "let it run for a step"),)
+    requires = needs_operations("backward", "a backward", "let it run for a step")
 
     def check(self, run: Run) -> Results:
         """Yield one finding over what was looked at."""

@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.reading.samples import PLACES, sample_place, samples_of
+from ftlab.rules.reading.samples import PLACES, row_name, samples_of
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -87,7 +87,7 @@ class MisalignedLabels(Rule):
     code = "NUM014"
     caused_by = ("EXP005",)
     status = "stable"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding unless some term is about the next token."""
@@ -133,4 +133,5 @@ def _ahead(run: Run) -> list[Place]:
     """Return the samples whose labels are the token behind the one that is read."""
     samples = [sight.sample for sight in samples_of(run).sights]
     moved = [each for each in samples if each.ahead >= EXPLAINED and each.same < NOT]
-    return list(dict.fromkeys(map(sample_place, moved)))[:PLACES]
+    rows = dict.fromkeys(row_name(each.micro_batch, each.row) for each in moved)
+    return [Place("sample", row) for row in rows][:PLACES]

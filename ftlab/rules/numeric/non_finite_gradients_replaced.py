@@ -52,10 +52,7 @@ class NonFiniteGradientsReplaced(Rule):
         needs_step_values("grad_norm", "the gradient norm of each step", "ftlab.watch"),
         needs_step_values("loss", "the loss of each step", "call backward on the loss"),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
+    applies = staticmethod(may_have_gradients)
 
     def check(self, run: Run) -> Results:
         """Yield one finding over all such steps."""

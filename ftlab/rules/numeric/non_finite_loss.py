@@ -72,7 +72,7 @@ class NonFiniteLoss(Rule):
     code = "NUM001"
     status = "stable"
     caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
-    requires = (needs_losses,)
+    requires = needs_losses
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all non-finite losses."""

@@ -68,14 +68,12 @@ class NotWhatTheLossTakes(Rule):
 
     code = "NUM015"
     status = "stable"
-    requires = (
-        needs_column(
-            "log_total",
-            "what a cross entropy is given",
-            "ftlab.watch(...) with its standard probes, and a loss with a cross "
-            "entropy that is not fused with the head",
-            "losses",
-        ),
+    requires = needs_column(
+        "log_total",
+        "what a cross entropy is given",
+        "ftlab.watch(...) with its standard probes, and a loss with a cross "
+        "entropy that is not fused with the head",
+        "losses",
     )
 
     def check(self, run: Run) -> Results:

@@ -59,7 +59,7 @@ class SaturatedLogits(Rule):
 
     code = "NUM013"
     status = "stable"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""

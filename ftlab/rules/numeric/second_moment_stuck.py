@@ -78,12 +78,10 @@ class SecondMomentStuck(Rule):
     """Finds second moments that rounding keeps at a height of long ago."""
 
     code = "NUM008"
-    requires = (
-        needs_column(
-            "moment2_l2",
-            "the optimizer's second moments",
-            "ftlab.watch(...) for at least 9 steps with an optimizer like AdamW",
-        ),
+    requires = needs_column(
+        "moment2_l2",
+        "the optimizer's second moments",
+        "ftlab.watch(...) for at least 9 steps with an optimizer like AdamW",
     )
 
     def applies(self, run: Run) -> bool:

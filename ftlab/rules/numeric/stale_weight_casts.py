@@ -50,7 +50,7 @@ class StaleWeightCasts(Rule):
     """Finds forwards with weights from before the last update."""
 
     code = "NUM010"
-    requires = (needs_step_values("loss", "the loss of each step", "ftlab.watch(...)"),)
+    requires = needs_step_values("loss", "the loss of each step", "ftlab.watch(...)")
 
     def check(self, run: Run) -> Results:
         """Yield one finding for all weights that were compared."""

@@ -58,12 +58,10 @@ class TermWithoutGradient(Rule):
     """Finds terms of the loss that were taken out of the graph."""
 
     code = "NUM012"
-    requires = (
-        needs_operations(
-            "backward",
-            "the loss that backward is called on",
-            "ftlab.watch(...) with its standard probes, for 3 steps at least",
-        ),
+    requires = needs_operations(
+        "backward",
+        "the loss that backward is called on",
+        "ftlab.watch(...) with its standard probes, for 3 steps at least",
     )
 
     def applies(self, run: Run) -> bool:

@@ -73,13 +73,10 @@ class UpdateBelowPrecision(Rule):
 
     code = "NUM002"
     status = "stable"
-    requires = (
-        needs_column(
-            "stuck_share",
-            "the share of weights that an update left unchanged",
-            "ftlab.watch(...) for at least two measurements of the update "
-            "(every 16 steps)",
-        ),
+    requires = needs_column(
+        "stuck_share",
+        "the share of weights that an update left unchanged",
+        "ftlab.watch(...) for at least two measurements of the update (every 16 steps)",
     )
     caused_by = ("EXP012", "ADP019", "OPT021")
 

@@ -82,14 +82,12 @@ class UpdatesSkippedByScaler(Rule):
     """Finds scalers that skip updates again and again."""
 
     code = "NUM004"
-    requires = (
-        if_recorded(
-            needs_step_values(
-                "loss_scale",
-                "the loss scale of each step",
-                "watch the loop from before its first scaler.scale(loss) on",
-            )
-        ),
+    requires = if_recorded(
+        needs_step_values(
+            "loss_scale",
+            "the loss scale of each step",
+            "watch the loop from before its first scaler.scale(loss) on",
+        )
     )
 
     def check(self, run: Run) -> Results:

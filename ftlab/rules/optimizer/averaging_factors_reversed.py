@@ -50,12 +50,10 @@ class AveragingFactorsReversed(Rule):
 
     code = "OPT024"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the settings of the optimizer",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
+    requires = needs_facts(
+        "optimizers",
+        "the settings of the optimizer",
+        "pass the optimizer: ftlab.watch(model, optimizer)",
     )
 
     def check(self, run: Run) -> Results:

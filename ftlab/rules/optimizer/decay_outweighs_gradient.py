@@ -80,12 +80,10 @@ class DecayOutweighsGradient(Rule):
     code = "OPT022"
     status = "stable"
     caused_by = ("GRD003",)
-    requires = (
-        needs_column(
-            "decay_share",
-            "the share of weight decay in the updates",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_column(
+        "decay_share",
+        "the share of weight decay in the updates",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
     kinds: ClassVar[tuple[str, ...]] = ("decoupled", "penalty")
 

@@ -75,12 +75,10 @@ class EpsOutweighsMoments(Rule):
 
     code = "OPT021"
     status = "stable"
-    requires = (
-        needs_column(
-            "eps_share",
-            "the second moments against eps",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_column(
+        "eps_share",
+        "the second moments against eps",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
 
     def applies(self, run: Run) -> bool:

@@ -88,17 +88,12 @@ class FloorAboveRate(Rule):
     """Finds schedules that go up to what they should not fall below."""
 
     code = "OPT029"
-    requires = (
-        Need(
-            "a learning-rate scheduler, or the arguments of a Trainer",
-            "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
-            lambda run: bool(run.facts.schedulers or arguments(run)),
-        ),
+    requires = Need(
+        "a learning-rate scheduler, or the arguments of a Trainer",
+        "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
+        lambda run: bool(run.facts.schedulers or arguments(run)),
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a schedule, or nothing has been stepped yet."""
-        return may_be_scheduled(run)
+    applies = staticmethod(may_be_scheduled)
 
     def check(self, run: Run) -> Results:
         """Yield one finding per schedule."""

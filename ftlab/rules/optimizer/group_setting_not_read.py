@@ -75,7 +75,7 @@ class GroupSettingNotRead(Rule):
     """Finds settings of groups under keys that no optimizer reads."""
 
     code = "OPT026"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
     def check(self, run: Run) -> Results:
         """Yield one finding per key of a group."""

@@ -61,7 +61,7 @@ class GroupWithoutParameters(Rule):
     """Finds parameter groups whose parameters were not found."""
 
     code = "OPT009"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
     def check(self, run: Run) -> Results:
         """Yield one finding per empty group with a rate of its own."""

@@ -65,13 +65,11 @@ class MaskedRowsMoved(Rule):
 
     code = "OPT020"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "masked",
-            "rows of the embedding before and after an update",
-            "ftlab.watch(...) with its standard probes, for two steps",
-            TABLE,
-        ),
+    requires = needs_if_recorded(
+        "masked",
+        "rows of the embedding before and after an update",
+        "ftlab.watch(...) with its standard probes, for two steps",
+        TABLE,
     )
 
     def check(self, run: Run) -> Results:

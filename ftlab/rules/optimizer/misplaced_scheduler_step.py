@@ -73,7 +73,7 @@ class MisplacedSchedulerStep(Rule):
 
     code = "OPT003"
     status = "stable"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
     def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""

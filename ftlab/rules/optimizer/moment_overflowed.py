@@ -59,12 +59,10 @@ class MomentOverflowed(Rule):
 
     code = "OPT025"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "moment1_l2",
-            "the optimizer's moments",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_if_recorded(
+        "moment1_l2",
+        "the optimizer's moments",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
     caused_by = ("NUM001",)
 

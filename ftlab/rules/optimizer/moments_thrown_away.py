@@ -92,12 +92,10 @@ class MomentsThrownAway(Rule):
 
     code = "OPT023"
     status = "stable"
-    requires = (
-        needs_step_values(
-            COLUMN,
-            "whether the optimizer kept its moments",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_step_values(
+        COLUMN,
+        "whether the optimizer kept its moments",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
 
     def check(self, run: Run) -> Results:

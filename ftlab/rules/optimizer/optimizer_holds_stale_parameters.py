@@ -69,7 +69,7 @@ class OptimizerHoldsStaleParameters(Rule):
 
     code = "OPT001"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP008", "ADP004")
 
     def check(self, run: Run) -> Results:

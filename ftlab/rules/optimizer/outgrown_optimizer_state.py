@@ -49,7 +49,7 @@ class OutgrownOptimizerState(Rule):
 
     code = "OPT006"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP034",)
 
     def check(self, run: Run) -> Results:

@@ -55,7 +55,7 @@ class ParameterHeldTwice(Rule):
 
     code = "OPT007"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
     def check(self, run: Run) -> Results:
         """Yield a finding per optimizer, and per pair of them."""

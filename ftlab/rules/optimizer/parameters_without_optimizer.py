@@ -77,7 +77,7 @@ class ParametersWithoutOptimizer(Rule):
 
     code = "OPT002"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP008", "ADP003", "OPT001")
 
     def check(self, run: Run) -> Results:

@@ -87,17 +87,12 @@ class PlateauUpsideDown(Rule):
     """Finds schedules that take what gets better for what gets worse."""
 
     code = "OPT017"
-    requires = (
-        needs_facts(
-            "schedulers",
-            "the learning-rate scheduler",
-            "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
-        ),
+    requires = needs_facts(
+        "schedulers",
+        "the learning-rate scheduler",
+        "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        return may_have_schedulers(run)
+    applies = staticmethod(may_have_schedulers)
 
     def check(self, run: Run) -> Results:
         """Yield one finding per such scheduler."""

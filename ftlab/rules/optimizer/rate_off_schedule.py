@@ -66,7 +66,7 @@ class RateOffSchedule(Rule):
     """Finds rates that are not what their schedule stands for."""
 
     code = "OPT016"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
     def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""

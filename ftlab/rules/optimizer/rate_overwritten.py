@@ -74,7 +74,7 @@ class RateOverwritten(Rule):
     """Finds rates that do not last."""
 
     code = "OPT015"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
     caused_by = ("OPT003", "ADP027")
 
     def check(self, run: Run) -> Results:

@@ -47,7 +47,7 @@ from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Results, Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column, to_runs_with
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -68,10 +68,7 @@ class RateTooLow(Rule):
         ),
         needs_rates,
     )
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are pairs at all, or none has been looked for yet."""
-        return not run.facts.model or "adapters" in run.tables()
+    applies = to_runs_with(lambda run: "adapters" in run.tables())
 
     def check(self, run: Run) -> Results:
         """Yield one finding over all pairs."""

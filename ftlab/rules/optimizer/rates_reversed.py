@@ -75,7 +75,7 @@ class RatesReversed(Rule):
     """Finds rates per group that are the wrong way round."""
 
     code = "OPT018"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
     def check(self, run: Run) -> Results:
         """Yield one finding per way in which rates are reversed."""

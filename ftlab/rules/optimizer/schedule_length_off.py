@@ -153,12 +153,9 @@ class ScheduleLengthOff(Rule):
     """Finds schedules whose settings make them too short, too long or constant."""
 
     code = "OPT011"
-    requires = (needs_schedule,)
+    requires = needs_schedule
     caused_by = ("OPT003",)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a schedule, or nothing has been stepped yet."""
-        return may_be_scheduled(run)
+    applies = staticmethod(may_be_scheduled)
 
     def check(self, run: Run) -> Results:
         """Yield what is wrong with each schedule; that it ends too early, once."""

@@ -50,7 +50,7 @@ class SchedulerOfAnotherOptimizer(Rule):
 
     code = "OPT008"
     status = "stable"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
     def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""

@@ -1,6 +1,7 @@
 """What rules that name tokens of samples have in common: needs, places, evidence."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
@@ -13,7 +14,7 @@ from ftlab.rules.reading.turns import (
     turn_places,
     turn_sights,
 )
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Needs, Rule, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -34,7 +35,7 @@ TOKENS = Need(
 class SampleRule(Rule):
     """A rule about the tokens of samples, their turns among them."""
 
-    requires = (TOKENS,)
+    requires: ClassVar[Needs] = TOKENS
 
     def of_samples(
         self,
@@ -102,8 +103,5 @@ class SampleRule(Rule):
 class TurnRule(SampleRule):
     """A rule about the turns of samples."""
 
-    requires = (TURNS,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are turns, or nothing is known of the run."""
-        return not run.facts.model or has_turns(run)
+    requires: ClassVar[Needs] = TURNS
+    applies = to_runs_with(has_turns)

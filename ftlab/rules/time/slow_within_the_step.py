@@ -63,7 +63,7 @@ class SlowWithinTheStep(Rule):
     """Finds what slows steps down without being part of the model."""
 
     code = "TIM003"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""

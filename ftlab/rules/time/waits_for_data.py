@@ -52,7 +52,7 @@ class WaitsForData(Rule):
     """Finds steps that wait for their batch."""
 
     code = "TIM001"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding over all settled steps."""

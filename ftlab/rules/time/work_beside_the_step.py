@@ -67,7 +67,7 @@ class WorkBesideTheStep(Rule):
     """Finds what takes time between steps."""
 
     code = "TIM002"
-    requires = (NEEDS,)
+    requires = NEEDS
 
     def check(self, run: Run) -> Results:
         """Yield one finding for each kind of work."""

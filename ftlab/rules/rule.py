@@ -7,13 +7,13 @@ next time. What turns out to be undecidable on the way a rule yields itself, mad
 """
 
 import abc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypedDict, Unpack
 
 from ftlab.records.checklist import Layer
 from ftlab.records.class_names import class_words
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Place, PlaceKind, Severity
 from ftlab.runlog.run import Run
 
 Status = Literal["preview", "stable", "deprecated", "removed"]
@@ -125,12 +125,16 @@ def to_runs_with(kind: Callable[[Run], bool]) -> "Callable[[Rule, Run], bool]":
     return lambda _, run: not run.facts.model or kind(run)
 
 
+Places = Sequence[Place] | Mapping[PlaceKind, str | Iterable[str]]
+"""Places one by one, or by kind: what each of them is called, in this order."""
+
+
 class Told(TypedDict):
     """What a finding says beside its message; ``steps`` are the first and the last."""
 
     cause: str
     fix: str
-    places: Sequence[Place]
+    places: Places
     steps: tuple[int, int]
     evidence: Mapping[str, float | int | str]
     healthy: str
@@ -223,7 +227,7 @@ class Rule(abc.ABC):
             message=message,
             cause=told["cause"],
             fix=told["fix"],
-            places=tuple(told["places"][:MAX_PLACES]),
+            places=_listed(told["places"])[:MAX_PLACES],
             first_step=int(told["steps"][0]),
             last_step=int(told["steps"][1]),
             evidence=dict(told["evidence"]),
@@ -241,3 +245,13 @@ class Rule(abc.ABC):
     def note(self, message: str, **told: Unpack[Told]) -> Finding:
         """Make a finding of what may be meant, or harms little."""
         return self.finding(Severity.INFO, message, **told)
+
+
+def _listed(places: Places) -> tuple[Place, ...]:
+    if not isinstance(places, Mapping):
+        return tuple(places)
+    named = (
+        (kind, [names] if isinstance(names, str) else names)
+        for kind, names in places.items()
+    )
+    return tuple(Place(kind, name) for kind, names in named for name in names)

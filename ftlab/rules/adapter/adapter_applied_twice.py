@@ -60,7 +60,7 @@ the same.
 import statistics
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_weights import (
     NEAR,
@@ -133,7 +133,7 @@ class AdapterAppliedTwice(Rule):
             "W + 2 D.",
             fix="Subtract what was added as soon as it was used, or use "
             "merge_adapter() and unmerge_adapter(); reload the base before continuing.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(step, step),
             evidence={
                 "reason": "by-hand",
@@ -156,10 +156,7 @@ class AdapterAppliedTwice(Rule):
             "again: the model computes W + 2 D.",
             fix="Load the adapter on the original base model, or use the merged model "
             "without it.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("call", "merge_and_unload"),
-            ],
+            places={"param": names, "call": "merge_and_unload"},
             steps=span(run),
             evidence={
                 "reason": "from-start",

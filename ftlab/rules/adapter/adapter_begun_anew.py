@@ -42,7 +42,7 @@ layers are reset in turn, up to half of them, it is not reported.
 - huggingface/peft: `LoraLayer.reset_lora_parameters`, `IA3Layer.reset_ia3_parameters`
 """
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.restarts import Restarts, restarts_of
@@ -85,10 +85,7 @@ class AdapterBegunAnew(Rule):
             "reset at each epoch, or an initialisation that is called again.",
             fix="Reset an adapter where it is created, not in the loop; merge or save "
             "it before it is reset.",
-            places=[
-                *(Place("module", name) for name in found.modules),
-                Place("object", f"adapter {adapter}"),
-            ],
+            places={"module": found.modules, "object": f"adapter {adapter}"},
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "set-back",

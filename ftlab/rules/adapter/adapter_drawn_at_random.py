@@ -221,11 +221,11 @@ class AdapterDrawnAtRandom(Rule):
             "or not for this model; PEFT then starts like ordinary LoRA.",
             fix=f"{call}(model, ...) with batches of the training data; see its "
             "documentation.",
-            places=[
-                Place("config", "init_lora_weights"),
-                Place("call", call),
-                *(Place("param", name.name) for name in lost),
-            ],
+            places={
+                "config": "init_lora_weights",
+                "call": call,
+                "param": [name.name for name in lost],
+            },
             steps=(0, 0),
             evidence={
                 "reason": "not-computed",

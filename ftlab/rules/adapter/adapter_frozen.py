@@ -98,7 +98,7 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import wait_for_thawing
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -198,7 +198,7 @@ class AdapterFrozen(Rule):
             "unfrozen again; these were missed, though the optimizer still holds them.",
             fix="Keep a list of what requires a gradient before the evaluation, and "
             "unfreeze just that; or freeze nothing: torch.no_grad() is enough.",
-            places=[*param_places(found.names), Place("call", "requires_grad_")],
+            places={"param": found.names, "call": "requires_grad_"},
             steps=(found.step, max(run.last_step, found.step)),
             evidence={
                 "reason": "not-thawed-again",
@@ -245,11 +245,11 @@ class AdapterFrozen(Rule):
                 f"learn: {in_words(part.names)}",
                 cause=part.cause,
                 fix=part.fix,
-                places=[
-                    *param_places(part.names),
-                    *(Place("call", call) for call in ("delete_adapter",) if part.off),
-                    Place("config", part.field),
-                ],
+                places={
+                    "param": part.names,
+                    "call": [call for call in ("delete_adapter",) if part.off],
+                    "config": part.field,
+                },
                 steps=steps_of(run),
                 evidence={
                     "reason": part.reason,

@@ -53,7 +53,7 @@ are not seen: pass the folder to `ftlab.preflight(model, adapter=folder)` there
 
 from collections.abc import Iterator, Set
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
@@ -114,10 +114,7 @@ class AdapterInFolderBelow(Rule):
             "where the Trainer does not look. The last weights are kept, not the best.",
             fix="Call the adapter 'default' (leave adapter_name out), or load it after "
             f"train(): model.load_adapter(best_checkpoint + '/{name}', {name!r}).",
-            places=[
-                Place("config", "load_best_model_at_end"),
-                Place("file", "adapter keys"),
-            ],
+            places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
             evidence={"reason": "adapter-name", "adapters": len(below)},
             healthy="adapter_model.safetensors is in the checkpoint's own folder",
@@ -133,10 +130,7 @@ class AdapterInFolderBelow(Rule):
             fix=f"model.delete_adapter({root!r}) before training, or train the adapter "
             f"'default'; model.load_adapter(best_checkpoint + '/{name}', {name!r}) "
             "after train() restores it.",
-            places=[
-                Place("config", "load_best_model_at_end"),
-                Place("file", "adapter keys"),
-            ],
+            places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
             evidence={"reason": "other-in-root", "adapters": 1},
             healthy="the trained adapter is in the checkpoint's own folder",
@@ -151,11 +145,10 @@ class AdapterInFolderBelow(Rule):
             "and loads what is in the folder itself: one that was never trained.",
             fix=f"PeftModel.from_pretrained(base, folder + '/{name}'), or "
             "model.delete_adapter('default') before training.",
-            places=[
-                Place("file", "adapter keys"),
-                Place("call", "from_pretrained"),
-                Place("call", "save_pretrained"),
-            ],
+            places={
+                "file": "adapter keys",
+                "call": ["from_pretrained", "save_pretrained"],
+            },
             steps=(entry.step, entry.step),
             evidence={"reason": "untrained-read", "adapters": 1},
             healthy="the loaded folder contains the trained adapter",

@@ -54,10 +54,9 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 
 from collections.abc import Iterator, Mapping
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.standstill import STUCK
-from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
@@ -145,11 +144,11 @@ class AdapterInOtherPrecision(Rule):
             "get_peft_model, or autocast_adapter_dtype is False.",
             fix="Cast the base before get_peft_model, or the adapter back, p.data = "
             "p.data.float() for its parameters, before building the optimizer.",
-            places=[
-                *param_places(names),
-                Place("config", "autocast_adapter_dtype"),
-                Place("optimizer", "eps"),
-            ],
+            places={
+                "param": names,
+                "config": "autocast_adapter_dtype",
+                "optimizer": "eps",
+            },
             steps=steps_of(run),
             evidence={"reason": "float16-eps", "tensors": count, "threshold": VANISHES},
             healthy="adapters are float32, or of the base's bf16",
@@ -169,11 +168,11 @@ class AdapterInOtherPrecision(Rule):
                 "was cast after get_peft_model, or autocast_adapter_dtype is False.",
                 fix="Cast the base before get_peft_model, or the adapter back, p.data "
                 "= p.data.float() for its parameters, before building the optimizer.",
-                places=[
-                    *params(names),
-                    Place("config", "autocast_adapter_dtype"),
-                    Place("call", "model.to"),
-                ],
+                places={
+                    "param": [name.name for name in names],
+                    "config": "autocast_adapter_dtype",
+                    "call": "model.to",
+                },
                 steps=steps,
                 evidence={
                     "reason": "rounded-away",

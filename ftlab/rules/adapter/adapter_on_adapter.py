@@ -57,7 +57,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reading.wiring import (
@@ -65,7 +65,6 @@ from ftlab.rules.reading.wiring import (
     count_of,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
     wiring,
 )
@@ -112,13 +111,12 @@ class AdapterOnAdapter(Rule):
                 "get_peft_model before from_pretrained, or a cell that was run twice.",
                 fix="Start from the plain base model: PeftModel.from_pretrained(base, "
                 "folder, is_trainable=True), or base = model.unload() first.",
-                places=[
+                places={
                     # Where every name gets the prefix for the second time.
-                    Place("module", f"{inner['path']}.base_model"),
-                    *param_places(names),
-                    Place("call", "get_peft_model"),
-                    Place("call", "from_pretrained"),
-                ],
+                    "module": f"{inner['path']}.base_model",
+                    "param": names,
+                    "call": ["get_peft_model", "from_pretrained"],
+                },
                 steps=steps_of(run),
                 evidence={"reason": "nested", "depth": len(chain), "threshold": 1},
                 healthy="one PeftModel, around the plain base model",
@@ -142,10 +140,7 @@ class AdapterOnAdapter(Rule):
             "one updates the other.",
             fix="Load the base again for the second model, or give one PeftModel two "
             "adapters: add_adapter('second', config), then set_adapter.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("call", "get_peft_model"),
-            ],
+            places={"param": names, "call": "get_peft_model"},
             steps=steps,
             evidence={"reason": "one-base", "tensors": len(names), "threshold": 0},
             healthy="each PeftModel has a base of its own",
@@ -162,11 +157,11 @@ class AdapterOnAdapter(Rule):
             cause="get_peft_model was called a second time on the same base, which it "
             "changes in place: these layers are left over from the first call.",
             fix="base = first.unload() (or reload the base) before get_peft_model.",
-            places=[
-                *(Place("module", name) for name in left),
-                Place("call", "get_peft_model"),
-                Place("config", "target_modules"),
-            ],
+            places={
+                "module": left,
+                "call": "get_peft_model",
+                "config": "target_modules",
+            },
             steps=steps_of(run),
             evidence={"reason": "left-over", "layers": count, "threshold": 0},
             healthy="every layer with the adapter is targeted by its configuration",

@@ -55,7 +55,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
@@ -112,12 +112,11 @@ class AdapterOnTiedWeight(Rule):
             "added the adapter's product to all of them.",
             fix="Unmerge at once, or reload the base; untie the weights before "
             "merging, or remove the tied module from target_modules.",
-            places=[
-                *(Place("param", name) for name in others),
-                *(Place("param", name) for name in names if name not in others),
-                *(Place("call", call) for call in calls),
-                Place("config", "target_modules"),
-            ],
+            places={
+                "param": [*others, *(name for name in names if name not in others)],
+                "call": calls,
+                "config": "target_modules",
+            },
             steps=(change.first, change.last),
             evidence={
                 "reason": "merged",
@@ -136,11 +135,7 @@ class AdapterOnTiedWeight(Rule):
             "it once, so PEFT replaces it only in the first place.",
             fix="Assign PEFT's layer to the other places after get_peft_model: "
             "blocks[1].mix = blocks[0].mix.",
-            places=[
-                *(Place("module", path) for path in bare),
-                *(Place("module", path) for path in half),
-                Place("config", "target_modules"),
-            ],
+            places={"module": [*bare, *half], "config": "target_modules"},
             steps=span(run, run.facts.step),
             evidence={"reason": "half-wrapped", "places": len(bare), "threshold": 0},
             healthy="a shared module has its adapter in every place",
@@ -157,11 +152,7 @@ class AdapterOnTiedWeight(Rule):
             "one of the two has the adapter.",
             fix=f"Leave {', '.join(modules)} out of target_modules, set "
             "ensure_weight_tying=True, or untie the weights before merging.",
-            places=[
-                *(Place("param", name) for name in plain),
-                *(Place("param", name) for name in adapted),
-                Place("config", "target_modules"),
-            ],
+            places={"param": [*plain, *adapted], "config": "target_modules"},
             steps=span(run, run.facts.step),
             evidence={"reason": "tied", "adapted": len(adapted), "others": len(plain)},
             healthy="no weight under an adapter is another module's weight",
@@ -181,10 +172,7 @@ class AdapterOnTiedWeight(Rule):
             "including rows of new tokens.",
             fix="Set ensure_weight_tying=True to train both as one, or untie the model "
             "(tie_word_embeddings=False) and keep both in modules_to_save.",
-            places=[
-                *(Place("param", name) for name in [*plain, *trained]),
-                Place("config", "modules_to_save"),
-            ],
+            places={"param": [*plain, *trained], "config": "modules_to_save"},
             steps=span(run, first),
             evidence={
                 "reason": "copy",

@@ -66,7 +66,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
@@ -155,7 +155,7 @@ class AdapterOnWrongBase(Rule):
                 "adapter_config.json; equal shapes load silently.",
                 fix=f"Load {saved!r} as the base, or check that both names refer to "
                 "the same weights.",
-                places=[Place("config", "base_model_name_or_path")],
+                places={"config": "base_model_name_or_path"},
                 steps=span(run),
                 evidence={"reason": "name", "saved": saved, "loaded": live},
                 healthy="the base is the one named in adapter_config.json",
@@ -172,10 +172,7 @@ class AdapterOnWrongBase(Rule):
             "shapes, or the base was changed since (merged into, resized, fine-tuned).",
             fix="Load the base that the adapter was trained on: "
             "base_model_name_or_path in adapter_config.json, at the same revision.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("config", "base_model_name_or_path"),
-            ],
+            places={"param": names, "config": "base_model_name_or_path"},
             steps=span(run),
             evidence={
                 "reason": "weights",
@@ -195,7 +192,7 @@ class AdapterOnWrongBase(Rule):
             "values, trained with a different frozen part, were loaded into it.",
             fix="PeftModel.from_pretrained(base, folder), or the file's value of "
             f"{name} in the configuration.",
-            places=[Place("config", name), Place("file", "adapter keys")],
+            places={"config": name, "file": "adapter keys"},
             steps=steps,
             evidence={"reason": "drawn", "threshold": 0},
             healthy="the part is generated from the same key, or is in the file",
@@ -211,11 +208,11 @@ class AdapterOnWrongBase(Rule):
             "counts twice.",
             fix="PeftModel.from_pretrained(base, folder), or save it with "
             "path_initial_model_for_weight_conversion for the untouched base.",
-            places=[
-                Place("config", _COMPUTED),
-                Place("file", "adapter keys"),
-                *(Place("param", f"{module}.base_layer.weight") for module in held),
-            ],
+            places={
+                "config": _COMPUTED,
+                "file": "adapter keys",
+                "param": [f"{module}.base_layer.weight" for module in held],
+            },
             steps=(0, 0),
             evidence={"reason": "residual", "slope": slope, "threshold": NEAR},
             healthy="the slope of a base weight on its adapter's delta is 0 or below",

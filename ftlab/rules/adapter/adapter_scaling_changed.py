@@ -42,7 +42,7 @@ reported too. With rank_pattern or alpha_pattern only the training run can be co
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import bare_name
 from ftlab.rules.reading.loads import settings_loads
@@ -120,11 +120,7 @@ class AdapterScalingChanged(Rule):
             fix="PeftModel.from_pretrained(base, folder) takes the settings from the "
             "file; in a configuration of your own, repeat r, lora_alpha and "
             "use_rslora.",
-            places=[
-                *(Place("config", name) for name in changed),
-                Place("config", "scaling"),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"config": [*changed, "scaling"], "module": modules},
             steps=span(run, step or 0),
             evidence={
                 "trained": due,

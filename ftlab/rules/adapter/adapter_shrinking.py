@@ -37,7 +37,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import group_of, records_of
@@ -103,7 +102,7 @@ class AdapterShrinking(Rule):
             f"{number(100 * explained)} % of it: {in_words(names)}",
             cause=_cause(run, matrix.ids[eaten]),
             fix="Use weight_decay=0.0 (or 0.01) for the adapter's parameter group.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(first, last),
             evidence={
                 "kept": kept,

@@ -51,7 +51,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
@@ -171,7 +171,7 @@ class AdapterStuckAtZero(Rule):
             f"exactly 0: {in_words(names)}",
             cause=cause,
             fix=fix,
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(first, last),
             evidence={
                 "reason": reason,

@@ -164,7 +164,7 @@ class AdapterTokensNeverSeen(Rule):
             "very rare.",
             fix="tokenizer.convert_tokens_to_ids(tokens), with the tokenizer that the "
             "data was tokenized with.",
-            places=[Place("config", "trainable_token_indices")],
+            places={"config": "trainable_token_indices"},
             steps=steps,
             evidence={
                 "reason": "never-seen",

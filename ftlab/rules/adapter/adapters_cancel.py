@@ -34,7 +34,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -102,10 +102,7 @@ class AdaptersCancel(Rule):
             f"{counted(len(layers), 'layer')}): {in_words(layers)}",
             cause="One adapter is, or has become, nearly the negative of the others.",
             fix=f"Activate the one that is meant: model.set_adapter({adapters[0]!r}).",
-            places=[
-                Place("config", "active_adapters"),
-                *(Place("module", layer) for layer in layers),
-            ],
+            places={"config": "active_adapters", "module": layers},
             steps=steps,
             evidence={"share": share, "threshold": HALF, "adapters": len(adapters)},
             healthy="the sum of active updates is as large as the largest of them",

@@ -50,7 +50,7 @@ base are reported.
 import re
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, states_of
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -60,7 +60,6 @@ from ftlab.rules.reading.wiring import (
     count_of,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
     wiring,
 )
@@ -110,7 +109,7 @@ class BaseTrainedWithAdapter(Rule):
             "this.",
             fix="Do not change requires_grad after get_peft_model; to train more than "
             "the adapter, use modules_to_save.",
-            places=[*param_places(names), Place("call", "requires_grad_")],
+            places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
             evidence={
                 "reason": "base-trainable",
@@ -134,11 +133,7 @@ class BaseTrainedWithAdapter(Rule):
             "copies them and trains the copies, without an adapter.",
             fix="Remove them from modules_to_save to use an adapter, or from "
             "target_modules to train them in full.",
-            places=[
-                *param_places(names),
-                Place("config", "modules_to_save"),
-                Place("config", "target_modules"),
-            ],
+            places={"param": names, "config": ["modules_to_save", "target_modules"]},
             steps=steps_of(run),
             evidence={"reason": "copy", "tensors": len(names), "threshold": 0},
             healthy="a module is either in target_modules or in modules_to_save",
@@ -154,7 +149,7 @@ class BaseTrainedWithAdapter(Rule):
             "the model's own names.",
             fix="Match 'lora_', or leave requires_grad as get_peft_model and "
             "inject_adapter_in_model set it.",
-            places=[*param_places(names), Place("call", "requires_grad_")],
+            places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
             evidence={
                 "reason": "letters",
@@ -184,11 +179,11 @@ class BaseTrainedWithAdapter(Rule):
             fix='bias="none", or a second, unmodified base as the reference.'
             if passes
             else 'bias="none", unless the biases should be trained.',
-            places=[
-                Place("config", "bias"),
-                *([Place("call", "disable_adapter")] if passes else []),
-                *param_places(names_of(biases)),
-            ],
+            places={
+                "config": "bias",
+                "call": ["disable_adapter"] if passes else (),
+                "param": names_of(biases),
+            },
             steps=steps,
             evidence={
                 "reason": "reference" if passes else "bias",

@@ -76,7 +76,7 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 
 from collections.abc import Mapping
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import (
@@ -156,11 +156,11 @@ class CombinationOffItsSum(Rule):
             f"by sqrt(r) = {number(scaling)} again.",
             fix=f"Divide the weights by {number(scaling)} (the root of the new rank), "
             "or combine adapters without use_rslora.",
-            places=[
-                Place("call", "add_weighted_adapter"),
-                Place("config", "use_rslora"),
-                Place("object", f"adapter {name}"),
-            ],
+            places={
+                "call": "add_weighted_adapter",
+                "config": "use_rslora",
+                "object": f"adapter {name}",
+            },
             steps=steps_of(run),
             evidence={
                 "reason": "overscaled",
@@ -179,10 +179,7 @@ class CombinationOffItsSum(Rule):
             cause="add_weighted_adapter combines only A and B; everything else the "
             "sources have learned is lost.",
             fix=_COPY.format(name) if part == "heads" else _APART.format(field),
-            places=[
-                Place("config", field),
-                Place("object", f"adapter {name}"),
-            ],
+            places={"config": field, "object": f"adapter {name}"},
             steps=steps_of(run),
             evidence={"reason": part, "layers": int(found["layers"]), "threshold": 0},
             healthy="a single adapter combined with weight 1 is that adapter",
@@ -197,12 +194,11 @@ class CombinationOffItsSum(Rule):
             cause="add_weighted_adapter creates an adapter but does not activate it: "
             f"{active!r} was measured instead.",
             fix=f"Call model.set_adapter({name!r}) before the model is evaluated.",
-            places=[
-                Place("call", "set_adapter"),
-                Place("call", "add_weighted_adapter"),
-                Place("config", "active_adapters"),
-                Place("object", f"adapter {name}"),
-            ],
+            places={
+                "call": ["set_adapter", "add_weighted_adapter"],
+                "config": "active_adapters",
+                "object": f"adapter {name}",
+            },
             steps=(entry.step, entry.step),
             evidence={
                 "reason": "never-active",

@@ -87,10 +87,7 @@ class CopySharesMemory(Rule):
             "every update changes both.",
             fix="Copy the values: p.data.copy_(q.data), or clone the tensors before "
             "they are loaded.",
-            places=[
-                *param_places(row["tensors"]),
-                Place("call", "set_peft_model_state_dict"),
-            ],
+            places={"param": row["tensors"], "call": "set_peft_model_state_dict"},
             steps=span(run),
             evidence={
                 "reason": "adapters",

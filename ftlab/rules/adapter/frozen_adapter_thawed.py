@@ -58,7 +58,7 @@ modules are then what they are after `p.requires_grad_(True)` by hand.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import (
@@ -68,7 +68,7 @@ from ftlab.rules.reading.adapter_states import (
 )
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
+from ftlab.rules.reading.tensors import group_of, records_of, text_of
 from ftlab.rules.reading.wiring import trainable_tensors
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
@@ -133,12 +133,11 @@ class FrozenAdapterThawed(Rule):
             cause=_CAUSES[why],
             fix=f"Freeze it again after each disable_adapter and set_adapter: {again}; "
             "or load it with is_trainable=True if it should be trained.",
-            places=[
-                *params(tensors),
-                Place("call", "disable_adapter"),
-                Place("call", "set_adapter"),
-                Place("config", "inference_mode"),
-            ],
+            places={
+                "param": [name.name for name in tensors],
+                "call": ["disable_adapter", "set_adapter"],
+                "config": "inference_mode",
+            },
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": why,

@@ -168,10 +168,7 @@ class FrozenWeightsChanged(Rule):
             "it again rounds twice; the errors stay in the base and add up.",
             fix="Restore the base weights from a copy after each cycle, merge into a "
             "copy, sync only the adapter, or hold the base in float32.",
-            places=[
-                *(Place("param", name) for name in names),
-                *(Place("call", c) for c in calls_of(run, "merge", "unmerge")),
-            ],
+            places={"param": names, "call": calls_of(run, "merge", "unmerge")},
             steps=(min(each.first for each in found), last),
             evidence={
                 "reason": "merge-cycles",

@@ -36,7 +36,6 @@ as with another language or modality, this is the price.
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Results, Rule, needs_if_recorded
@@ -78,7 +77,7 @@ class IntrudersGrowing(Rule):
             "is too large for these weights.",
             fix="Divide the learning rate by 3 to 10, and look at what the base could "
             "do: watch(..., prompts=[...]).",
-            places=[Place("module", name) for name in names],
+            places={"module": names},
             steps=(int(matrix.steps[first]), int(matrix.steps[-1])),
             evidence={
                 "intruders": float(medians[-1]),

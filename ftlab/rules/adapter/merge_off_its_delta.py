@@ -88,7 +88,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import calls_of, may_have_adapters
@@ -159,7 +159,7 @@ class MergeOffItsDelta(Rule):
             fix="Reload the base and use merge_and_unload(), or add "
             "layer.get_delta_weight(name) once: it includes the scaling and has the "
             "weight's orientation.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(step, step),
             evidence={
                 "reason": kind,
@@ -187,10 +187,7 @@ class MergeOffItsDelta(Rule):
             cause=f"The sum was rounded to {dtype} again: what the adapter adds is no "
             "larger than the distance between two values that the weight can take.",
             fix=_FIX if worst.meta.get("quantized") else _FIX_FLOAT,
-            places=[
-                *(Place("module", name) for name in names),
-                *(Place("call", call) for call in calls),
-            ],
+            places={"module": names, "call": calls},
             steps=(min(each[2] for each in found), last),
             evidence={
                 "reason": "rounding",

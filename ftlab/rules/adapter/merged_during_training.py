@@ -151,12 +151,11 @@ class MergedDuringTraining(Rule):
             "step. The difference stays in the frozen base weights.",
             fix="Call unmerge_adapter() before optimizer.step(), and reload the base "
             "weights, which still contain the difference.",
-            places=[
-                *(Place("param", name) for name in weights),
-                *(Place("call", call) for call in calls_of(run, "merge")),
-                Place("call", "optimizer.step"),
-                *(Place("module", path) for path in layers),
-            ],
+            places={
+                "param": weights,
+                "call": [*calls_of(run, "merge"), "optimizer.step"],
+                "module": layers,
+            },
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "stepped",

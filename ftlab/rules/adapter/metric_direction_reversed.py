@@ -40,7 +40,7 @@ of unknown name that is not a function of the loss is not judged.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.metric_directions import (
     Direction,
     by_loss,
@@ -98,11 +98,13 @@ class MetricDirectionReversed(Rule):
             else "greater_is_better is True, the default for every metric whose name "
             "does not end in 'loss'.",
             fix=f"TrainingArguments(..., greater_is_better={direction.greater}).",
-            places=[
-                Place("config", "greater_is_better"),
-                Place("config", "metric_for_best_model"),
-                Place("config", "load_best_model_at_end"),
-            ],
+            places={
+                "config": [
+                    "greater_is_better",
+                    "metric_for_best_model",
+                    "load_best_model_at_end",
+                ]
+            },
             steps=span(run),
             evidence={
                 "reason": "name" if named else "computed",

@@ -54,7 +54,7 @@ in 8 bits are judged only by their shapes and names.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.reading.saving import first_facts, needs_model, span, start
@@ -112,10 +112,7 @@ class MisplacedOptimizerState(Rule):
             "in a different order: load_state_dict goes only by order.",
             fix="Build the optimizer over the same parameters in the same order as "
             "when its state was saved, after adding the adapter.",
-            places=[
-                Place("optimizer", "state"),
-                *(Place("param", name) for name in names if name),
-            ],
+            places={"optimizer": "state", "param": [name for name in names if name]},
             steps=span(run, step),
             evidence={"reason": reason, "tensors": count},
             healthy="every state has its parameter's shape, and B points along its own "

@@ -47,7 +47,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
@@ -125,10 +125,7 @@ class RanksAllAlike(Rule):
             "copies always get the same gradients.",
             fix="Reinitialize A: torch.nn.init.kaiming_uniform_(lora_A, "
             "a=math.sqrt(5)).",
-            places=[
-                *(Place("param", name) for name in factors),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"param": factors, "module": modules},
             steps=steps,
             evidence={"pairs": len(pairs), "r": rank, "used": used, "threshold": ALIKE},
             healthy="an effective rank well above 1 from the first steps on",

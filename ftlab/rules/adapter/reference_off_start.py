@@ -68,7 +68,7 @@ model on its residual for any other purpose counts as a reference too.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
 from ftlab.rules.reading.saving import PLAIN, first_facts, start
@@ -164,11 +164,13 @@ class ReferenceOffStart(Rule):
             f"{counted(found.measured, 'measured step')}{seen}",
             cause=_CAUSE[found.reason],
             fix=_FIX[found.reason],
-            places=[
-                Place("object", "reference"),
-                *([Place("call", "copy.copy")] if found.reason == "copy" else ()),
-                Place("call", "disable_adapter"),
-            ],
+            places={
+                "object": "reference",
+                "call": [
+                    *(["copy.copy"] if found.reason == "copy" else ()),
+                    "disable_adapter",
+                ],
+            },
             steps=(first, last),
             evidence={
                 "reason": found.reason,
@@ -191,11 +193,10 @@ class ReferenceOffStart(Rule):
             fix="Load the adapter a second time under another name, frozen, and "
             "set_adapter to it for the reference pass; or leave it, if the policy "
             "should stay near the base.",
-            places=[
-                Place("object", "reference"),
-                *(Place("object", f"adapter {name}") for name in adapters),
-                Place("call", "disable_adapter"),
-            ],
+            places={
+                "object": ["reference", *(f"adapter {name}" for name in adapters)],
+                "call": "disable_adapter",
+            },
             steps=(steps[0], steps[-1]),
             evidence={"reason": "base-under-adapter", "steps": len(steps)},
             healthy="before the first step policy and reference agree",
@@ -221,11 +222,11 @@ class ReferenceOffStart(Rule):
             "is not.",
             fix="Use an unmodified copy of the base as the reference, or the default "
             "init_lora_weights.",
-            places=[
-                *(Place("param", name) for name in weights),
-                Place("config", "init_lora_weights"),
-                *([Place("call", "disable_adapter")] if steps else []),
-            ],
+            places={
+                "param": weights,
+                "config": "init_lora_weights",
+                "call": ["disable_adapter"] if steps else (),
+            },
             steps=(first, last),
             evidence={
                 "reason": "residual" if steps else "changed",

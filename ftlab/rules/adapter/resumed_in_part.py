@@ -73,7 +73,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import an, number
@@ -140,10 +140,10 @@ class ResumedInPart(Rule):
             "schedule are lost.",
             fix="Load the optimizer's and the scheduler's state with the weights: "
             "trainer.train(resume_from_checkpoint=...), or load_state_dict of both.",
-            places=[
-                Place("optimizer", "state"),
-                *([Place("call", "lr_scheduler.last_epoch")] if again else ()),
-            ],
+            places={
+                "optimizer": "state",
+                "call": ["lr_scheduler.last_epoch"] if again else (),
+            },
             steps=span(run, first.step),
             evidence={
                 "reason": "resumed" if resumed else "trained-before",
@@ -167,11 +167,10 @@ class ResumedInPart(Rule):
             cause="The optimizer's state was loaded, but not the scheduler's.",
             fix="scheduler.load_state_dict(...) with the optimizer's; a Trainer does "
             "this if scheduler.pt is in the checkpoint.",
-            places=[
-                Place("call", "lr_scheduler.last_epoch"),
-                Place("call", "scheduler.load_state_dict"),
-                Place("optimizer", "lr"),
-            ],
+            places={
+                "call": ["lr_scheduler.last_epoch", "scheduler.load_state_dict"],
+                "optimizer": "lr",
+            },
             steps=span(run, first),
             evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
             healthy="a resumed scheduler is at the step at which the run continues",
@@ -199,11 +198,11 @@ class ResumedInPart(Rule):
             "the previous run, and overwrite those of the arguments.",
             fix="Load only the weights and start a new run, or set the rates of "
             "lr_scheduler.base_lrs and the groups in a callback's on_train_begin.",
-            places=[
-                Place("config", "learning_rate"),
-                Place("optimizer", "lr"),
-                Place("file", "scheduler.pt"),
-            ],
+            places={
+                "config": "learning_rate",
+                "optimizer": "lr",
+                "file": "scheduler.pt",
+            },
             steps=span(run, first),
             evidence={
                 "reason": "rate",
@@ -228,11 +227,7 @@ class ResumedInPart(Rule):
             "returns.",
             fix="Raise max_steps or num_train_epochs to the total of both runs; or "
             "load only the weights, without resume_from_checkpoint.",
-            places=[
-                Place("config", "max_steps"),
-                Place("config", "num_train_epochs"),
-                Place("call", "train"),
-            ],
+            places={"config": ["max_steps", "num_train_epochs"], "call": "train"},
             steps=span(run, first.step),
             evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
             healthy="the run's last step is above that of its checkpoint",

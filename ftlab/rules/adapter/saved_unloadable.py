@@ -61,7 +61,7 @@ that is saved unchanged beside its adapter is a complete pair.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import Described, needs_model, saving, span
@@ -108,10 +108,7 @@ class SavedUnloadable(Rule):
             "loading finds nothing under these names and starts afresh.",
             fix="Compile in place: layer.compile(), or wrap the whole model once. Drop "
             f"'{mark}.' from the keys of files that are already saved.",
-            places=[
-                Place("file", what),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"file": what, "module": modules},
             steps=span(run, run.facts.step),
             evidence={
                 "reason": "wrapper-name",
@@ -136,7 +133,7 @@ class SavedUnloadable(Rule):
             fix="Add the wrapper's parts to the base model before get_peft_model "
             "(heads in modules_to_save), so that the PeftModel is outermost; or save "
             f"model.{inner} yourself.",
-            places=[Place("module", inner), Place("file", "model.safetensors")],
+            places={"module": inner, "file": "model.safetensors"},
             steps=span(run, run.facts.step),
             evidence={"reason": "wrapper", "outer": outer, "inner": inner},
             healthy="the model that a Trainer trains is the PeftModel itself",
@@ -152,11 +149,10 @@ class SavedUnloadable(Rule):
             "applies an adapter that it finds to the model that it loads.",
             fix="Save the merged model into a folder of its own, or remove "
             "adapter_config.json and adapter_model.safetensors from this one.",
-            places=[
-                Place("call", "save_pretrained"),
-                Place("file", "adapter_config.json"),
-                Place("file", "model.safetensors"),
-            ],
+            places={
+                "call": "save_pretrained",
+                "file": ["adapter_config.json", "model.safetensors"],
+            },
             steps=(first, last.step),
             evidence={"reason": "beside", "threshold": 0},
             healthy="a folder contains a full model, or an adapter",

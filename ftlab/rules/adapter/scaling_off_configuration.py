@@ -63,7 +63,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
@@ -145,10 +145,7 @@ class ScalingOffConfiguration(Rule):
             f"adapter {'takes over' if grown else 'fades out'}.",
             fix="unscale_layer() after scale_layer(), in a finally block, or with "
             "rescale_adapter_scale(model, c): around the work at that strength.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "scaling"),
-            ],
+            places={"module": names, "config": "scaling"},
             steps=(first, last),
             evidence={
                 "reason": "drift",
@@ -182,7 +179,7 @@ class ScalingOffConfiguration(Rule):
             cause="The configuration was changed after the layers were created; they "
             "read alpha only once.",
             fix="Set lora_alpha in the LoraConfig before get_peft_model.",
-            places=[Place("config", "lora_alpha"), Place("config", "scaling")],
+            places={"config": ["lora_alpha", "scaling"]},
             steps=(run.facts.step, run.facts.step),
             evidence={
                 "reason": "configuration",
@@ -214,10 +211,7 @@ class ScalingOffConfiguration(Rule):
             "store it.",
             fix="layer.set_scale(adapter, 1); for strengths that differ by layer use "
             "alpha_pattern.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "scaling"),
-            ],
+            places={"module": names, "config": "scaling"},
             steps=steps,
             evidence={
                 "reason": "layer",

@@ -66,7 +66,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of
@@ -156,12 +156,14 @@ class ScalingTooLarge(Rule):
             else "lora_alpha is many times the rank.",
             fix=f"lora_alpha={round(USUAL * rank**0.5) if by_root else round(2 * rank)}"
             f", or a learning rate {number(measured.scaling / USUAL)} times smaller.",
-            places=[
-                Place("config", "lora_alpha"),
-                *([Place("config", "use_rslora")] if by_root else []),
-                Place("config", "scaling"),
-                *(Place("module", str(pair.meta["module"])) for pair in pairs),
-            ],
+            places={
+                "config": [
+                    "lora_alpha",
+                    *(["use_rslora"] if by_root else ()),
+                    "scaling",
+                ],
+                "module": [str(pair.meta["module"]) for pair in pairs],
+            },
             steps=(measured.step, measured.step),
             evidence={
                 "scaling": measured.scaling,

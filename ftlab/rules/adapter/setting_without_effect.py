@@ -55,7 +55,7 @@ RandLoRA correct it for nn.Linear and Conv1D, with a warning; the results are th
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     needs_wiring,
@@ -130,7 +130,7 @@ class SettingWithoutEffect(Rule):
             f"effect: {value[:80]}",
             cause=cause.format(**words),
             fix=fix.format(**words),
-            places=[Place("config", field)],
+            places={"config": field},
             steps=steps_of(run),
             evidence={"reason": reason, "value": value[:80], "threshold": 0},
             healthy="every setting is used by the layers",

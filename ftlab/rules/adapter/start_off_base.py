@@ -45,7 +45,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -115,10 +115,7 @@ class StartOffBase(Rule):
             fix="magnitude = base.weight.norm(dim=1), from the pretrained weight."
             if scaled
             else "Call the frozen layer (base(x)), or add its bias.",
-            places=[
-                *(Place("module", name) for name in modules),
-                *(Place("param", name) for name in vectors if scaled),
-            ],
+            places={"module": modules, "param": [name for name in vectors if scaled]},
             steps=(0, 0),
             evidence={
                 "reason": reason,

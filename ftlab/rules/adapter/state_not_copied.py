@@ -47,7 +47,7 @@ a file is written, `v.detach()` of a state dict's tensor is not recognised, nor 
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
 from ftlab.rules.reading.saving import needs_model
@@ -92,7 +92,7 @@ class StateNotCopied(Rule):
             "update, and the file contains the current weights.",
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or write the file "
             "immediately.",
-            places=[Place("call", "state_dict"), Place("file", file)],
+            places={"call": "state_dict", "file": file},
             steps=(entry.step, entry.step),
             evidence={"reason": "written-late", "tensors": stale, "updates": updates},
             healthy="a written state is a copy, or was taken after the last update",
@@ -105,7 +105,7 @@ class StateNotCopied(Rule):
             cause="The state_dict() was kept without a copy: it changed with every "
             "update, and loading it restores nothing.",
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or clone each tensor.",
-            places=[Place("call", "load_state_dict"), Place("call", "state_dict")],
+            places={"call": ["load_state_dict", "state_dict"]},
             steps=(entry.step, entry.step),
             evidence={"reason": "own-memory", "tensors": aliased},
             healthy="the restored tensors are copies",

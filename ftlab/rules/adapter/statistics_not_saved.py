@@ -34,7 +34,7 @@ Also saving the whole state dict does not prevent the warning.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model
 from ftlab.rules.reading.tensors import records_of
@@ -76,10 +76,7 @@ class StatisticsNotSaved(Rule):
             "weights are frozen; PEFT saves only the adapter's parameters.",
             fix="Put these norms into modules_to_save, or keep them in evaluation mode "
             "while training.",
-            places=[
-                *(Place("module", name) for name in norms),
-                Place("config", "modules_to_save"),
-            ],
+            places={"module": norms, "config": "modules_to_save"},
             steps=steps,
             evidence={
                 "reason": "saved" if saved else "moves",

@@ -91,7 +91,7 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
@@ -199,10 +199,7 @@ class TargetWithoutMatch(Rule):
             'target_modules="all-linear".'
             if field.startswith("target")
             else f"Correct {field} ({listed(lost, 4)}) with names from this model.",
-            places=[
-                Place("config", field),
-                *(Place("module", name) for name in verdict.missed),
-            ],
+            places={"config": field, "module": verdict.missed},
             steps=steps_of(run),
             evidence={
                 "reason": field,
@@ -220,10 +217,7 @@ class TargetWithoutMatch(Rule):
             f"{cut.words}: {in_words(cut.names)}",
             cause=cut.cause,
             fix=cut.fix,
-            places=[
-                Place("config", cut.field),
-                *(Place("module", name) for name in cut.names),
-            ],
+            places={"config": cut.field, "module": cut.names},
             steps=steps_of(run),
             evidence={"reason": cut.reason, "layers": cut.count, "threshold": 0},
             healthy="every entry matches the layers that it names, and no others",
@@ -246,10 +240,7 @@ class TargetWithoutMatch(Rule):
             "path but the last.",
             fix=f'layers_pattern="{blocks.rpartition(".")[2]}" with '
             "layers_to_transform, or a regular expression as target_modules.",
-            places=[
-                Place("config", "layers_to_transform"),
-                *(Place("module", name) for name in names),
-            ],
+            places={"config": "layers_to_transform", "module": names},
             steps=steps_of(run),
             evidence={
                 "reason": "other-index",
@@ -273,10 +264,7 @@ class TargetWithoutMatch(Rule):
             "and all others at their output. Only the last feed-forward layer belongs "
             "there, not keys and values.",
             fix=f"{FIELD}=[...] with only the last layer of the feed-forward part.",
-            places=[
-                Place("config", FIELD),
-                *(Place("module", name) for name in [*outside, *inside]),
-            ],
+            places={"config": FIELD, "module": [*outside, *inside]},
             steps=steps_of(run),
             evidence={
                 "reason": FIELD,

@@ -38,7 +38,7 @@ positions: its logits are as long as the labels.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -87,11 +87,7 @@ class TargetsShiftedByPrompt(Rule):
             "labels.",
             fix="logits = logits[:, -labels.shape[1]:] before the loss, or pass the "
             "labels to the model, which puts -100 in front of them.",
-            places=[
-                Place("config", "num_virtual_tokens"),
-                Place("call", "loss"),
-                Place("data", "labels"),
-            ],
+            places={"config": "num_virtual_tokens", "call": "loss", "data": "labels"},
             steps=(int(steps[0]), int(steps[-1])),
             evidence={
                 "reason": "cut-at-the-beginning",

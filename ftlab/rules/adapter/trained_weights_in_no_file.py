@@ -51,7 +51,7 @@ parameters are not judged.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
@@ -125,10 +125,7 @@ class TrainedWeightsInNoFile(Rule):
             f"{in_words(left)}",
             cause=cause,
             fix=fix,
-            places=[
-                Place("file", named[-1]),
-                *(Place("param", name) for name in left),
-            ],
+            places={"file": named[-1], "param": left},
             steps=(last.step, last.step),
             evidence={
                 "reason": reason,

@@ -63,7 +63,7 @@ adapter.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
@@ -134,7 +134,7 @@ class TrainedWeightsNotSaved(Rule):
             "layers randomly.",
             fix="model.save_pretrained(folder) of the PeftModel, or "
             "model.merge_and_unload().save_pretrained(folder).",
-            places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
+            places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
             evidence={"reason": "wrapped-base", "keys": detail["inside"]},
             healthy="a fully saved model has no key with base_layer in it",
@@ -148,7 +148,7 @@ class TrainedWeightsNotSaved(Rule):
             "the base model from before training.",
             fix="Use merge_and_unload() instead of unload(), or save the PeftModel "
             "first.",
-            places=[Place("call", "unload"), Place("call", "save_pretrained")],
+            places={"call": ["unload", "save_pretrained"]},
             steps=(entry.step, entry.step),
             evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
             healthy="the adapter is saved, or merged into what is saved",
@@ -164,11 +164,7 @@ class TrainedWeightsNotSaved(Rule):
             "active ones; the trained one is neither merged nor saved.",
             fix=f"model.set_adapter({trained}) before merge_and_unload(), or "
             f"merge_and_unload(adapter_names=[{trained}]).",
-            places=[
-                Place("call", "merge_and_unload"),
-                Place("call", "set_adapter"),
-                Place("call", "save_pretrained"),
-            ],
+            places={"call": ["merge_and_unload", "set_adapter", "save_pretrained"]},
             steps=(entry.step, entry.step),
             evidence={"reason": "other-merged", "adapters": len(held)},
             healthy="the trained adapter is among the merged ones",
@@ -183,7 +179,7 @@ class TrainedWeightsNotSaved(Rule):
             "holds: the trained one is in no file.",
             fix=f"model.save_pretrained(folder, selected_adapters=[{trained}]), or "
             "omit selected_adapters.",
-            places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
+            places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
             evidence={"reason": "other-adapter", "adapters": len(held)},
             healthy="the trained adapter is among the saved ones",
@@ -202,11 +198,7 @@ class TrainedWeightsNotSaved(Rule):
             fix="Name them in the configuration before get_peft_model: "
             f"modules_to_save=[{wanted}] (new tokens: trainable_token_indices, or "
             "save_pretrained(..., save_embedding_layers=True)).",
-            places=[
-                *(Place("param", name) for name in lost),
-                Place("config", "modules_to_save"),
-                Place("file", "adapter keys"),
-            ],
+            places={"param": lost, "config": "modules_to_save", "file": "adapter keys"},
             steps=span(run, run.facts.step),
             evidence={"left_out": len(lost), "trainable": trained, "threshold": 0},
             healthy="save_pretrained writes every trainable tensor",

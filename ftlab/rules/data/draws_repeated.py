@@ -49,7 +49,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.loader_start import (
     GENERATORS,
     HeldGenerator,
@@ -109,7 +109,7 @@ class DrawsRepeated(Rule):
             f"{start.workers} workers{draws}",
             cause="The number that worker_init_fn seeds with is not the worker's own.",
             fix=f"{_SEED}to torch.",
-            places=[Place("object", f"worker_init_fn: {name}")],
+            places={"object": f"worker_init_fn: {name}"},
             steps=(start.step, start.step),
             evidence=_counted("workers", workers=len(alike), drawn=drawn),
             healthy="a seed of its own in each worker",
@@ -132,7 +132,7 @@ class DrawsRepeated(Rule):
             cause="It was made once, and each worker of each epoch gets a copy of it.",
             fix="Make it anew in worker_init_fn, with torch.initial_seed(), or draw "
             "from the global generators, which torch seeds.",
-            places=[Place("object", held.name)],
+            places={"object": held.name},
             steps=(starts[0].step, starts[0].step),
             evidence=_counted("copies", copies=len(copies), drawn=drawn),
             healthy="a place of its own for each copy",
@@ -150,7 +150,7 @@ class DrawsRepeated(Rule):
             fix=f"{_SEED}to torch."
             if workers
             else "Seed once, before the loop over epochs.",
-            places=[Place("object", f"{starts[0].dataset}: {name}")],
+            places={"object": f"{starts[0].dataset}: {name}"},
             steps=(starts[1].step, starts[-1].step),
             evidence=_counted("epochs", epochs=len(starts), workers=workers),
             healthy="another place in each epoch",

@@ -160,7 +160,7 @@ class IdsMisread(SampleRule):
                 f"the tokenizer makes of their {told['column']}",
                 cause="The ids were made by another tokenizer, or of another text.",
                 fix=_AGAIN,
-                places=[Place("data", f"input_ids beside {told['column']}")],
+                places={"data": f"input_ids beside {told['column']}"},
                 steps=(-1, -1),
                 evidence={
                     "reason": "another-text",

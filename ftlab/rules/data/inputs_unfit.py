@@ -92,7 +92,7 @@ class InputsUnfit(Rule):
             cause="The preparation has lost the data: scaled twice, cast to whole "
             "numbers, or never filled in.",
             fix="Look at one sample before and after the processor.",
-            places=[Place("data", odd.field), Place("sample", "0")],
+            places={"data": odd.field, "sample": "0"},
             steps=(0, each.step),
             evidence=_told(each, BATCHES),
             healthy="a deviation above 0",

@@ -75,7 +75,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
@@ -143,10 +143,12 @@ class RowsBadlyDrawn(Rule):
             "same row several times.",
             fix="Let each row of a batch come from a row of its own: look at the "
             "collator, then at the sampler and the dataset's __getitem__.",
-            places=[
-                Place("sample", row_name(first.micro_batch, row))
-                for row in (first.again, first.first)
-            ],
+            places={
+                "sample": [
+                    row_name(first.micro_batch, row)
+                    for row in (first.again, first.first)
+                ]
+            },
             steps=(min(steps), max(steps)),
             evidence={
                 "reason": "in-batch",
@@ -168,10 +170,7 @@ class RowsBadlyDrawn(Rule):
                 cause="The dataset's __iter__ does not ask which worker it is in.",
                 fix="Yield rows info.id::info.num_workers of "
                 "torch.utils.data.get_worker_info().",
-                places=[
-                    Place("data", f"{dataset}, {workers} workers"),
-                    Place("sample", "0"),
-                ],
+                places={"data": f"{dataset}, {workers} workers", "sample": "0"},
                 steps=(0, each.step),
                 evidence={
                     "reason": "by-workers",
@@ -202,7 +201,7 @@ class RowsBadlyDrawn(Rule):
             fix=f"{owner}.set_epoch(epoch) at the beginning of each epoch."
             if fixed
             else "Make the generator once, before the loop over epochs.",
-            places=[Place("object", start.sampler or "DataLoader")],
+            places={"object": start.sampler or "DataLoader"},
             steps=(start.step, start.step),
             evidence={
                 "reason": "same-order",
@@ -226,7 +225,7 @@ class RowsBadlyDrawn(Rule):
             "in the same order: its rows come a second time",
             cause="ignore_data_skip is True.",
             fix="ignore_data_skip=False, or another data_seed for the rest.",
-            places=[Place("config", "args.ignore_data_skip")],
+            places={"config": "args.ignore_data_skip"},
             steps=(step, step),
             evidence={"reason": "resumed", "used": used, "threshold": PART},
             healthy="batches that were used are left out",
@@ -252,7 +251,7 @@ class RowsBadlyDrawn(Rule):
             if start.order == "in order"
             else f"{start.dataset} gives rows in an order that is sorted.",
             fix="DataLoader(shuffle=True), or dataset.shuffle(seed) for a stream.",
-            places=[Place("data", f"{start.dataset}, {start.order}")],
+            places={"data": f"{start.dataset}, {start.order}"},
             steps=(start.step, start.step),
             evidence={
                 "reason": "sorted",

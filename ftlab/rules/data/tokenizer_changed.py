@@ -58,7 +58,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.reading.tokenizer_folder import IDS, folder_news
@@ -156,7 +156,7 @@ class TokenizerChanged(Rule):
             cause="It was reloaded, replaced or edited while the run went on.",
             fix="Let what reloads it work on a copy, or begin the run anew with the "
             "new tokenizer.",
-            places=[Place("object", "tokenizer")],
+            places={"object": "tokenizer"},
             steps=(event.step, event.step),
             evidence={
                 "reason": "reloaded" if reloaded else "changed",
@@ -178,10 +178,7 @@ class TokenizerChanged(Rule):
             f"in {parts}",
             cause=cause,
             fix=fix,
-            places=[
-                Place("file", name)
-                for name in (news.files if source else [news.folder])
-            ],
+            places={"file": news.files if source else [news.folder]},
             steps=(step, step),
             evidence={
                 "reason": "changed-on-disk" if source else news.matter,

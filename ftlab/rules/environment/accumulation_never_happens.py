@@ -32,7 +32,7 @@ is not judged. A Trainer accumulates by itself and is not judged.
 - huggingface/transformers#26312 (accelerator.backward divides)
 """
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.update_parts import Update, calls, updates_of
 from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps
@@ -77,10 +77,10 @@ class AccumulationNeverHappens(Rule):
             "setting alone divides the loss but skips no step.",
             fix="with accelerator.accumulate(model): forward, backward, step and "
             "zero_grad; or gradient_accumulation_steps=1.",
-            places=[
-                Place("config", "gradient_accumulation_steps"),
-                Place("call", "accelerator.accumulate"),
-            ],
+            places={
+                "config": "gradient_accumulation_steps",
+                "call": "accelerator.accumulate",
+            },
             steps=steps,
             evidence={
                 "reason": "not-accumulated",

@@ -35,7 +35,7 @@ Packed and padding-free batches are not judged, nor batches without an attention
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, made
 from ftlab.rules.rule import Results, Rule, needs_step_values, to_runs_with
 from ftlab.rules.words import at_steps
@@ -94,7 +94,7 @@ class CompletionOnlyNotApplied(Rule):
             if foreign
             else 'Use columns "prompt" and "completion" (or "messages") instead of '
             '"text".',
-            places=[Place("config", name), Place("data", "labels")],
+            places={"config": name, "data": "labels"},
             steps=(first, last),
             evidence={
                 "reason": "foreign-collator" if foreign else "no-mask",

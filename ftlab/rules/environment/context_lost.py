@@ -32,7 +32,7 @@ note. Event loops in C (uvloop) start tasks unseen.
 - Python, `contextvars`, and `asyncio.loop.run_in_executor`, which does not copy them
 """
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.lost_context import LostContext
 from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.runlog.codec import from_json
@@ -72,7 +72,7 @@ class ContextLost(Rule):
             f"at {lost.started}",
             cause=_cause(lost),
             fix="Start it in `with ftlab.scope():`, or set that again in its function.",
-            places=[Place("call", lost.called), Place("call", lost.started)],
+            places={"call": [lost.called, lost.started]},
             steps=(step, step),
             evidence={
                 "reason": lost.what,

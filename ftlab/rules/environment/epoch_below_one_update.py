@@ -35,7 +35,7 @@ Data without a length (a stream) is judged only when it is exhausted.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule
@@ -69,10 +69,7 @@ class EpochBelowOneUpdate(Rule):
             "nothing will be trained",
             cause="dataloader_drop_last drops the last batch, which is the only one.",
             fix="dataloader_drop_last=False, or a smaller per_device_train_batch_size.",
-            places=[
-                Place("config", "dataloader_drop_last"),
-                Place("config", "per_device_train_batch_size"),
-            ],
+            places={"config": ["dataloader_drop_last", "per_device_train_batch_size"]},
             steps=span(run),
             evidence={"reason": "no-batch", "rows": rows, "batch_size": size},
             healthy="an epoch has at least one batch",
@@ -85,10 +82,9 @@ class EpochBelowOneUpdate(Rule):
             cause="Gradients are not accumulated beyond the end of an epoch.",
             fix=f"gradient_accumulation_steps={batches} is equivalent; more rows, or "
             "smaller batches, make more updates.",
-            places=[
-                Place("config", "gradient_accumulation_steps"),
-                Place("config", "per_device_train_batch_size"),
-            ],
+            places={
+                "config": ["gradient_accumulation_steps", "per_device_train_batch_size"]
+            },
             steps=span(run),
             evidence={
                 "reason": "short-window",

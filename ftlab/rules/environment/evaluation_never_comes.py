@@ -36,7 +36,7 @@ Where a custom callback or method evaluates, nothing is reported.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.asked import (
     arguments,
     asked,
@@ -89,7 +89,7 @@ class EvaluationNeverComes(Rule):
             cause="The first evaluation is scheduled after the end of the run.",
             fix=f"eval_steps={max(1, steps // 10)}, or eval_strategy='epoch', without "
             "an eval_delay beyond the end.",
-            places=[Place("config", each) for each in (by, *waits)],
+            places={"config": (by, *waits)},
             steps=span(run),
             evidence={"reason": "none", "evaluations": 0, "planned_steps": steps},
             healthy="an evaluation before the run ends",
@@ -102,10 +102,7 @@ class EvaluationNeverComes(Rule):
             cause="The first evaluation is the best so far: stopping takes one more "
             "than the patience.",
             fix="Evaluate more often, or lower early_stopping_patience.",
-            places=[
-                Place("config", "early_stopping_patience"),
-                Place("config", "eval_steps"),
-            ],
+            places={"config": ["early_stopping_patience", "eval_steps"]},
             steps=span(run),
             evidence={
                 "reason": "patience",

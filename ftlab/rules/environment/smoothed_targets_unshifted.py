@@ -39,7 +39,7 @@ model's own loss would then shift twice.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import arguments, is_trainers, made
 from ftlab.rules.reading.saving import needs_model, span
 from ftlab.rules.rule import Rule
@@ -73,10 +73,7 @@ class SmoothedTargetsUnshifted(Rule):
             fix="label_smoothing_factor=0, or a compute_loss_func that shifts: "
             "cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), "
             f"label_smoothing={factor}).",
-            places=[
-                Place("config", "label_smoothing_factor"),
-                Place("call", "compute_loss"),
-            ],
+            places={"config": "label_smoothing_factor", "call": "compute_loss"},
             steps=span(run),
             evidence={"reason": "unshifted", "factor": float(factor)},
             healthy="the loss compares each position with the token after it",

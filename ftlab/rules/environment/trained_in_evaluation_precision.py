@@ -37,7 +37,7 @@ Trainer was watched before the evaluation: the configuration names the base's pr
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, is_trainers, made
 from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
@@ -78,7 +78,7 @@ class TrainedInEvaluationPrecision(Rule):
             "and does not cast it back.",
             fix=f"{name}=False for a Trainer that trains, or model.float() between "
             "evaluate() and train().",
-            places=[Place("config", name), Place("call", "evaluate")],
+            places={"config": name, "call": "evaluate"},
             steps=span(run),
             evidence={"reason": "cast", "dtype": dtype},
             healthy="an evaluation does not change the precision of trained parameters",

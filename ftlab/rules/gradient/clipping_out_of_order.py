@@ -146,10 +146,10 @@ class ClippingOutOfOrder(Rule):
             "first.",
             fix="Clip once per update, after its last backward; with accelerate if "
             "accelerator.sync_gradients.",
-            places=[
-                Place("call", "torch.nn.utils.clip_grad_norm_"),
-                Place("config", "max_grad_norm"),
-            ],
+            places={
+                "call": "torch.nn.utils.clip_grad_norm_",
+                "config": "max_grad_norm",
+            },
             steps=(first, last),
             evidence={
                 "reason": "between-backwards",
@@ -173,11 +173,10 @@ class ClippingOutOfOrder(Rule):
             f"{number(limit / scale)} is left for the update",
             cause=f"{call} is called before scaler.unscale_(optimizer).",
             fix="Call scaler.unscale_(optimizer) first, then clip, then scaler.step.",
-            places=[
-                Place("call", f"{call} before unscale_"),
-                Place("call", call),
-                Place("config", "max_grad_norm"),
-            ],
+            places={
+                "call": [f"{call} before unscale_", call],
+                "config": "max_grad_norm",
+            },
             steps=(first, last),
             evidence={
                 "reason": "before-unscale",

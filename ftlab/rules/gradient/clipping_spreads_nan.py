@@ -39,9 +39,9 @@ one that steps and restores a copy of the weights afterwards is.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import needs_clipping, updates_of
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import counted, listed
@@ -79,7 +79,7 @@ class ClippingSpreadsNan(Rule):
             "only if asked to.",
             fix="clip_grad_norm_(..., error_if_nonfinite=True), and skip the batch; "
             f"resume from a checkpoint before step {step}.",
-            places=[*params(names), Place("call", "clip_grad_norm_")],
+            places={"param": [name.name for name in names], "call": "clip_grad_norm_"},
             steps=(step, step),
             evidence={
                 "reason": "spread",

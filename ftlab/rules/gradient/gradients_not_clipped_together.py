@@ -77,9 +77,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.cycles import times
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import (
     SHRUNK,
     Update,
@@ -189,7 +189,7 @@ class GradientsNotClippedTogether(Rule):
             else "The clipped tensors are not the trained ones: copies, or the "
             "parameters of a frozen model.",
             fix="Clip a list of the parameters that the optimizer holds.",
-            places=[Place("call", what), Place("config", "max_grad_norm")],
+            places={"call": what, "config": "max_grad_norm"},
             steps=(first, last),
             evidence={
                 "reason": "nothing",
@@ -213,7 +213,7 @@ class GradientsNotClippedTogether(Rule):
             cause=_CAUSES[word],
             fix="Clip the parameters of all groups, unless a part is left out on "
             "purpose.",
-            places=[Place("call", "clip_grad_norm_"), *params(left)],
+            places={"call": "clip_grad_norm_", "param": [name.name for name in left]},
             steps=(first, last),
             evidence={
                 "reason": word,
@@ -239,10 +239,10 @@ class GradientsNotClippedTogether(Rule):
             "tensor is scaled down to the limit, whatever its share of the whole "
             "gradient.",
             fix="Call clip_grad_norm_ once, with all parameters.",
-            places=[
-                Place("call", "clip_grad_norm_"),
-                *params(records_of(run, rows)),
-            ],
+            places={
+                "call": "clip_grad_norm_",
+                "param": [name.name for name in records_of(run, rows)],
+            },
             steps=(first, last),
             evidence={
                 "reason": "one-by-one",
@@ -266,7 +266,7 @@ class GradientsNotClippedTogether(Rule):
             cause="Gradients are clipped in two places: the loop and a callback, or a "
             "Trainer that clips as well.",
             fix="Clip in one place, to one limit.",
-            places=[Place("call", "clip_grad_norm_"), Place("config", "max_grad_norm")],
+            places={"call": "clip_grad_norm_", "config": "max_grad_norm"},
             steps=(first, last),
             evidence={
                 "reason": "two-limits",

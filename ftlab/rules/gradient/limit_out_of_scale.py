@@ -66,7 +66,7 @@ swapped too: that is `small`.
 from collections.abc import Sequence
 from functools import partial
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.accumulation import feels_size
 from ftlab.rules.reading.update_parts import (
@@ -154,10 +154,7 @@ class LimitOutOfScale(Rule):
             f"{number(limit_of(call))} {says.format(value=number(value))}",
             cause=f"{cause}{felt}",
             fix=_FIXES.get(word, _FIX),
-            places=[
-                Place("call", f"clip_grad_{call.target}_"),
-                Place("config", "max_grad_norm"),
-            ],
+            places={"call": f"clip_grad_{call.target}_", "config": "max_grad_norm"},
             steps=(first, last),
             evidence={
                 "reason": word,

@@ -60,7 +60,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -105,7 +105,7 @@ class RecomputedOtherwise(Rule):
             "batch norm in it counts the batch again.",
             fix="Keep batch norms out of the checkpointed blocks, or use a norm "
             "without running statistics there.",
-            places=[*(Place("module", n) for n in names), Place("call", "checkpoint")],
+            places={"module": names, "call": "checkpoint"},
             steps=steps,
             evidence={
                 "reason": "statistics-twice",
@@ -137,10 +137,7 @@ class RecomputedOtherwise(Rule):
             "different precision.",
             fix="Use torch.utils.checkpoint, which restores autocast, or save its "
             "state in forward and enter it in backward.",
-            places=[
-                Place("call", "torch.autocast"),
-                *(Place("module", name) for name in names),
-            ],
+            places={"call": "torch.autocast", "module": names},
             steps=steps,
             evidence={"reason": "other-dtype", "modules": len(names)},
             healthy="the same dtype in forward and in backward",
@@ -168,10 +165,7 @@ class RecomputedOtherwise(Rule):
             "gradient checkpointing recomputed the block.",
             fix="Leave preserve_rng_state=True, and change neither mode nor precision "
             "between forward and backward.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "preserve_rng_state"),
-            ],
+            places={"module": names, "config": "preserve_rng_state"},
             steps=steps,
             evidence={
                 "modules": len(names),

@@ -33,7 +33,6 @@ Seen for torch's own cross entropy over labels only.
 - huggingface/blog, "gradient_accumulation.md"
 """
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.update_parts import Update, latest, updates_of
 from ftlab.rules.rule import Results, Rule, needs_operations
@@ -72,10 +71,7 @@ class UnevenMicroBatches(Rule):
             "it has.",
             fix="Divide the sum of the losses by the number of labels in the whole "
             "update.",
-            places=[
-                Place("call", "loss.backward"),
-                Place("config", "gradient_accumulation_steps"),
-            ],
+            places={"call": "loss.backward", "config": "gradient_accumulation_steps"},
             steps=steps,
             evidence={
                 "reason": "mean-of-means",

@@ -189,7 +189,7 @@ class VanishingGradient(Rule):
             f"{number(worst)}, and the loss has not fallen",
             cause="All gradients are below Adam's epsilon, so Adam cannot scale them.",
             fix="Check the loss: is it scaled down, saturated, or almost constant?",
-            places=[Place("object", "gradients"), Place("param", top.name)],
+            places={"object": "gradients", "param": top.name},
             steps=(first, last),
             evidence={"rms": worst, "threshold": ADAM_EPSILON},
             healthy="root mean squares of 1e-6 to 1e-2 while the loss is high",

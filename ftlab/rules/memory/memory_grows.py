@@ -50,7 +50,7 @@ from dataclasses import replace
 import numpy as np
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Results, Rule, needs_step_values
@@ -132,10 +132,7 @@ class MemoryGrows(Rule):
             f"{size(growth.bytes_per_step)} more with each {unit}",
             cause=cause + lines,
             fix=fix,
-            places=[
-                Place("object", name),
-                *(Place("call", at) for at, _ in growth.lines),
-            ],
+            places={"object": name, "call": [at for at, _ in growth.lines]},
             steps=steps,
             evidence={
                 "holder": growth.kind,

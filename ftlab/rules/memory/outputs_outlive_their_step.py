@@ -28,7 +28,7 @@ Where the next batch is much shorter there may be room for both.
 - huggingface/transformers#23808 (caches while training)
 """
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.holding import Growth, path_text
 from ftlab.records.sizes import size
 from ftlab.rules.rule import Results, Rule, needs_step_values
@@ -59,7 +59,7 @@ class OutputsOutliveTheirStep(Rule):
                     "next output, which is made before that.",
                     fix=f"Let go of `{name}` once the loss was read (del), or compute "
                     "the step in a function.",
-                    places=[Place("object", name)],
+                    places={"object": name},
                     steps=(event.step - 2, event.step),
                     evidence={
                         "bytes": held.bytes,

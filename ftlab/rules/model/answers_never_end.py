@@ -47,7 +47,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.answers import (
     LATEST,
     Asked,
@@ -104,10 +103,10 @@ class AnswersNeverEnd(Rule):
             "the texts end with another token.",
             fix="Train the end: the last label of a row that counts is "
             "model.generation_config.eos_token_id.",
-            places=[
-                Place("config", "eos_token_id"),
-                *(Place("sample", str(e["prompt"])[:60]) for e in latest[-1].answers),
-            ],
+            places={
+                "config": "eos_token_id",
+                "sample": [str(e["prompt"])[:60] for e in latest[-1].answers],
+            },
             steps=steps,
             evidence={"end": now, "end_before": former, "threshold": UNLIKELY},
             healthy="answers end by themselves, and their end gets likelier",

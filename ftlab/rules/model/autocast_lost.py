@@ -42,7 +42,7 @@ than torch.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps
@@ -93,11 +93,11 @@ class AutocastLost(Rule):
             "unwrap_model(model, keep_fp32_wrapper=False) does.",
             fix="Use plain accelerator.unwrap_model(model) during training, or "
             "accelerator.get_state_dict(model) to save.",
-            places=[
-                Place("call", "unwrap_model"),
-                Place("config", "keep_fp32_wrapper"),
-                Place("module", name),
-            ],
+            places={
+                "call": "unwrap_model",
+                "config": "keep_fp32_wrapper",
+                "module": name,
+            },
             steps=(last + 1, end),
             evidence={"reason": "wrapper-removed", "last_on": last},
             healthy="autocast stays on from the first step to the last",

@@ -33,7 +33,7 @@ A custom buffer is only checked for impossible values; zeros there are not notic
 - huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, hiyouga/LlamaFactory#10820
 """
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.rule import Results, Rule, to_runs_with
@@ -67,10 +67,7 @@ class BufferWithoutValues(Rule):
             "though load_state_dict reports that all keys match.",
             fix="Build these buffers again after to_empty(), or load the model with "
             "from_pretrained.",
-            places=[
-                *(Place("param", name) for name in bad),
-                Place("call", "model.to_empty"),
-            ],
+            places={"param": bad, "call": "model.to_empty"},
             steps=(0, step),
             evidence={"buffers": len(bad), "threshold": 0.02, "reason": "no-values"},
             healthy="finite values, the same as in a freshly built module",
@@ -83,7 +80,7 @@ class BufferWithoutValues(Rule):
             cause="They were never given memory, and no offloading hook loads them.",
             fix="model.to_empty(device=...) and load their values, or load with "
             "low_cpu_mem_usage=False.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(0, step),
             evidence={"tensors": len(names), "threshold": 0, "reason": "meta"},
             healthy="every parameter and buffer has memory",

@@ -55,7 +55,7 @@ are compiled separately share one limit.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.compiling import WATCHED, compiles, noted
 from ftlab.rules.reading.tensors import text_of
@@ -103,7 +103,7 @@ class CompiledModelRunsEagerly(Rule):
             "which runs eagerly.",
             fix="Call the compiled model itself, or use model.compile(), which works "
             "in place.",
-            places=[Place("call", "torch.compile"), Place("module", "model")],
+            places={"call": "torch.compile", "module": "model"},
             steps=(first, last),
             evidence={
                 "reason": "bypassed",
@@ -134,11 +134,11 @@ class CompiledModelRunsEagerly(Rule):
             f"to the log, and Python runs the code instead. It says: {reason}",
             fix="Set torch._dynamo.config.suppress_errors = False to see the error; "
             "fix it, or use a different backend.",
-            places=[
-                Place("config", "suppress_errors"),
-                Place("call", "torch.compile"),
-                *(Place("module", name) for name in names),
-            ],
+            places={
+                "config": "suppress_errors",
+                "call": "torch.compile",
+                "module": names,
+            },
             steps=(step, step),
             evidence={
                 "reason": "failed",
@@ -164,11 +164,11 @@ class CompiledModelRunsEagerly(Rule):
             "only, and each other value needs its own graph.",
             fix="Keep changing values in a tensor or outside of forward, use dynamic "
             "shapes for sizes, or raise recompile_limit if there are few values.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("call", "torch.compile"),
-                Place("config", "recompile_limit"),
-            ],
+            places={
+                "module": names,
+                "call": "torch.compile",
+                "config": "recompile_limit",
+            },
             steps=(step, step),
             evidence={"reason": "limit", "guard": guard, "line": line, "threshold": 0},
             healthy=HEALTHY,

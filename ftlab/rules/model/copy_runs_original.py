@@ -40,7 +40,6 @@ A copy that is itself trained, instead of the model, is reported by GRD003.
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -75,11 +74,10 @@ class CopyRunsOriginal(Rule):
             "model.",
             fix="Copy first and wrap forward afterwards, or use model.compile(); "
             'vars(copied).pop("forward") repairs a copy.',
-            places=[
-                Place("call", "copy.deepcopy"),
-                Place("call", "model.forward"),
-                Place("object", f"another {kind}"),
-            ],
+            places={
+                "call": ["copy.deepcopy", "model.forward"],
+                "object": f"another {kind}",
+            },
             steps=(first, last),
             evidence={
                 "reason": "forward-of-the-original",

@@ -45,7 +45,7 @@ reported.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
@@ -92,7 +92,7 @@ class DropoutOffConfiguration(Rule):
             "layer reads its dropout only once, when it is created.",
             fix=f"Set {setting} in the configuration before get_peft_model; or set p "
             "of the dropouts in the layers.",
-            places=[Place("config", setting), Place("object", f"adapter {adapter}")],
+            places={"config": setting, "object": f"adapter {adapter}"},
             steps=steps_of(run),
             evidence={
                 "reason": kind,

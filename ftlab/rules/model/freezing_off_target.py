@@ -51,10 +51,10 @@ selects (`layers_to_transform`) are not checked. Attributes that are later overr
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
+from ftlab.rules.reading.wiring import count_of, names_of, steps_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -99,11 +99,7 @@ class FreezingOffTarget(Rule):
             "only requires_grad of a tensor, and requires_grad_() of a module, have an "
             "effect.",
             fix=f"module.{call}, with the underscore, before the optimizer is built.",
-            places=[
-                *param_places(names),
-                Place("call", "requires_grad"),
-                *(Place("object", each) for each in where),
-            ],
+            places={"param": names, "call": "requires_grad", "object": where},
             steps=steps_of(run),
             evidence={
                 "reason": "attribute",
@@ -132,11 +128,11 @@ class FreezingOffTarget(Rule):
             f"matches {begin}0. Blocks {', '.join(map(str, caught))} were caught.",
             fix=f"End the string with a dot ({begin + '.'!r}), or select the blocks by "
             f"index: {last}[{blocks['begins'][0]}].requires_grad_(...).",
-            places=[
-                *param_places(names),
-                *(Place("module", f"{path}.{number}") for number in caught),
-                Place("call", "requires_grad_"),
-            ],
+            places={
+                "param": names,
+                "module": [f"{path}.{number}" for number in caught],
+                "call": "requires_grad_",
+            },
             steps=steps_of(run),
             evidence={
                 "reason": "digits",

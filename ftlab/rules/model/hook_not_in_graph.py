@@ -41,7 +41,6 @@ of 21: GRD003 reports that, with the reason stale-graph.
 - pytorch/pytorch#98371, #98372 (`skip_nnmodule_hook_guards`)
 """
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
 from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
@@ -73,10 +72,7 @@ class HookNotInGraph(Rule):
             "not guarded on hooks, so the old graph, without it, is still used.",
             fix="Register hooks before the first compiled call, or call "
             "torch._dynamo.reset() after it.",
-            places=[
-                *(Place("module", name) for name in ignored),
-                Place("call", "torch.compile"),
-            ],
+            places={"module": ignored, "call": "torch.compile"},
             steps=(first, last),
             evidence={"modules": len(ignored), "hooks": kinds, "threshold": 0},
             healthy="the guards of a graph name every hook of its modules",

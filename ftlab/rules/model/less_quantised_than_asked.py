@@ -40,7 +40,6 @@ layers on purpose.
 import re
 from collections.abc import Sequence
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.rule import Results, Rule
@@ -94,11 +93,13 @@ class LessQuantisedThanAsked(Rule):
             fix="Check their dtypes, {n: p.dtype for n, p in "
             "model.named_parameters()}; use a quantisation that supports these layers, "
             "or plan for their memory.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("config", "load_in_4bit"),
-                *([Place("config", "llm_int8_skip_modules")] if named else []),
-            ],
+            places={
+                "param": names,
+                "config": [
+                    "load_in_4bit",
+                    *(["llm_int8_skip_modules"] if named else ()),
+                ],
+            },
             steps=(0, step),
             evidence={
                 "share": share,

@@ -41,7 +41,7 @@ is seen. Batch norms are not checked: fixed statistics are common. An exported p
 - pytorch/pytorch#68190 (torch.fx records `training` as a constant)
 """
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
@@ -95,7 +95,7 @@ class ModeFixedByTracing(Rule):
             "does not read.",
             fix="Use torch.compile or torch.jit.script, which follow the mode, or "
             "trace the module in the mode it is used in.",
-            places=[Place("module", name.name), Place("call", "torch.jit.trace")],
+            places={"module": name.name, "call": "torch.jit.trace"},
             steps=steps,
             evidence={"reason": kind, "dropouts": dropouts, "threshold": 0},
             healthy="dropout is on in training, and off in evaluation",

@@ -42,7 +42,7 @@ are loaded by worker processes, and code without a source.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule, needs_facts, to_runs_with
 from ftlab.rules.words import listed
@@ -78,11 +78,11 @@ class NeededColumnRemoved(Rule):
             "there.",
             fix="TrainingArguments(remove_unused_columns=False), or name the column in "
             f"the model's forward: {columns[0]}=None.",
-            places=[
-                Place("config", "remove_unused_columns"),
-                *(Place("data", f"column {name}") for name in columns),
-                *(Place("call", name) for name in readers),
-            ],
+            places={
+                "config": "remove_unused_columns",
+                "data": [f"column {name}" for name in columns],
+                "call": readers,
+            },
             steps=span(run, first.step),
             evidence={"reason": "read-and-removed", "columns": len(columns)},
             healthy="every column that is read is kept",

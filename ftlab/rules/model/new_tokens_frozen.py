@@ -44,7 +44,7 @@ to the mean of a few other rows, are not recognised.
 - transformers, `resize_token_embeddings(mean_resizing=...)`
 """
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Results, Rule, needs_if_recorded
@@ -104,11 +104,11 @@ class NewTokensFrozen(Rule):
             + others,
             fix="LoraConfig(trainable_token_indices={...: new_ids}) with the "
             "tokenizer's ids, or modules_to_save with the embedding and the head.",
-            places=[
-                Place("param", name.name),
-                *(Place("token", each) for each in ids),
-                Place("config", "trainable_token_indices"),
-            ],
+            places={
+                "param": name.name,
+                "token": ids,
+                "config": "trainable_token_indices",
+            },
             steps=steps,
             evidence={
                 "reason": ("output" if output else "input")

@@ -43,10 +43,10 @@ globals hold. Objects of torch, transformers, PEFT and accelerate are not inspec
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.tensors import params, records_of, text_of
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -100,7 +100,7 @@ class ParametersNotRegistered(Rule):
             + (_OF_A_TENSOR if made else _OF_A_CONTAINER),
             fix=(_MAKE if made else _KEEP) + " Build the optimizer after that; freeze "
             "what is kept out on purpose.",
-            places=[*params(found), *(Place("object", each) for each in where)],
+            places={"param": [name.name for name in found], "object": where},
             steps=steps,
             evidence={
                 "reason": "not-saved" if held else "not-trained",

@@ -42,7 +42,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.records.places import PEFT
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -99,7 +98,7 @@ class QuantisationErrorConcentrated(Rule):
             "are rounded to nothing.",
             fix="Leave them out of quantisation: BitsAndBytesConfig(..., "
             f"llm_int8_skip_modules={_entries(worst)}).",
-            places=[Place("module", name) for name in worst],
+            places={"module": worst},
             steps=(step, step),
             evidence={"error": bad[worst[0]], "median": middle, "threshold": LOST},
             healthy="every layer loses about as much: 10 % with NF4",

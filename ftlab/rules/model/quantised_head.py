@@ -46,7 +46,7 @@ head; one that was saved with the checkpoint, and one that a loop has swapped, d
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.wiring import is_trained, steps_of
 from ftlab.rules.rule import Results, Rule
@@ -98,11 +98,11 @@ class QuantisedHead(Rule):
             cause=CAUSES[kind],
             fix=f'Quantise with "{last}" added to llm_int8_skip_modules, or do not set '
             "that at all.",
-            places=[
-                Place("module", head["module"]),
-                Place("param", f"{head['module']}.weight"),
-                Place("config", "llm_int8_skip_modules"),
-            ],
+            places={
+                "module": head["module"],
+                "param": f"{head['module']}.weight",
+                "config": "llm_int8_skip_modules",
+            },
             steps=steps,
             evidence={
                 "reason": kind,

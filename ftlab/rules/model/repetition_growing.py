@@ -36,7 +36,6 @@ Of rows that have no labels and no ids as tensors their own repetition is not kn
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.answers import LATEST, Asked, asked, needs_answers
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
@@ -77,7 +76,7 @@ class RepetitionGrowing(Rule):
             cause="The model collapses, or is trained on another token than the next "
             "one.",
             fix="Prove the loss (ftlab.prove), then lower the learning rate.",
-            places=[Place("sample", str(each["prompt"])[:60]) for each in last],
+            places={"sample": [str(each["prompt"])[:60] for each in last]},
             steps=steps,
             evidence={"repetition": now, "before": before, "threshold": MUCH},
             healthy="answers repeat themselves no more than the texts that are trained",

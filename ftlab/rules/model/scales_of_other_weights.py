@@ -50,7 +50,6 @@ previous model (a short fine-tuning) are read nearly right, and not found.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.rule import Results, Rule, to_runs_with
@@ -91,11 +90,11 @@ class ScalesOfOtherWeights(Rule):
             "quant_state. The bytes are read with the previous scales.",
             fix="Load with from_pretrained from a folder that save_pretrained wrote, "
             "or load the 16-bit weights and quantise them again.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("call", "load_state_dict"),
-                Place("config", "quant_state.absmax"),
-            ],
+            places={
+                "module": names,
+                "call": "load_state_dict",
+                "config": "quant_state.absmax",
+            },
             steps=(step, step),
             evidence={
                 "slope": slope,

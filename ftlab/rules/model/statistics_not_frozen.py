@@ -44,7 +44,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -98,10 +98,7 @@ class StatisticsNotFrozen(Rule):
             "averaged into them.",
             fix="Put the frozen part into evaluation mode after each model.train(): "
             "model.backbone.eval().",
-            places=[
-                *(Place("module", name) for name in norms),
-                Place("call", "model.train"),
-            ],
+            places={"module": norms, "call": "model.train"},
             steps=steps,
             evidence={"norms": len(norms), "shift": shift, "threshold": SHIFT},
             healthy="means of a frozen part stay within 0.02 deviations on similar "

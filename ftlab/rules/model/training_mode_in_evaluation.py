@@ -35,7 +35,7 @@ dropout on purpose, now and then during training, is reported.
 - `ftlab.explain("MOD006")`, the same mistake in the other direction
 """
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
@@ -74,7 +74,7 @@ class TrainingModeInEvaluation(Rule):
             cause="model.eval() was not called before the evaluation; no_grad does not "
             "switch off dropout, so its losses and outputs are random.",
             fix="Call model.eval() before the evaluation and model.train() after it.",
-            places=[Place("call", "model.eval")],
+            places={"call": "model.eval"},
             steps=(first, last),
             evidence={
                 "reason": "losses" if measured else "outputs",

@@ -58,7 +58,7 @@ optimizer, before it moves them, is reported until it does.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.frozen import changes_of
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
@@ -118,7 +118,7 @@ class UpdatesUndone(Rule):
             "optimizer.step(): a copy that is restored, or a state that is loaded.",
             fix="Remove the code that copies values into the weights between two "
             "updates, or check the condition around it.",
-            places=[Place("call", "optimizer.step"), Place("call", "copy_")],
+            places={"call": ["optimizer.step", "copy_"]},
             steps=_span(steps),
             evidence={"reason": "put-back", "updates": len(steps), "threshold": OFTEN},
             healthy="each update starts from the weights that the last one left",
@@ -139,7 +139,7 @@ class UpdatesUndone(Rule):
             "time: an average that is never updated, or a state kept at the start.",
             fix="Update the average after each step, or remove the code that restores "
             "the copy.",
-            places=[Place("call", "copy_"), Place("call", "load_state_dict")],
+            places={"call": ["copy_", "load_state_dict"]},
             steps=_span(steps),
             evidence={
                 "reason": "back-at-first",
@@ -173,7 +173,7 @@ class UpdatesUndone(Rule):
             "evaluation and not swapped out again.",
             fix="Save the weights before swapping and restore them when the evaluation "
             "is over, in a finally block.",
-            places=[Place("call", "evaluate"), Place("call", "copy_")],
+            places={"call": ["evaluate", "copy_"]},
             steps=_span(steps),
             evidence={
                 "reason": "left-by-evaluation",

@@ -125,10 +125,7 @@ class WeightsPackedForInference(Rule):
             cause="This CPU has AVX512-BF16, and bitsandbytes packs 4-bit weights for "
             "it. Training, merging and saving fail after that.",
             fix=FIX,
-            places=[
-                *(Place("module", name) for name in packable),
-                Place("config", "support_avx512bf16_for_cpu"),
-            ],
+            places={"module": packable, "config": "support_avx512bf16_for_cpu"},
             steps=(step, step),
             evidence={"reason": "packable", "layers": len(packable), "threshold": 0},
             healthy="support_avx512bf16_for_cpu is False where a model is trained",

@@ -41,7 +41,7 @@ without a Trainer record no evaluations.
   training 1.38 to 0.03, evaluation 1.25 to 3.76)
 """
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.metric_directions import by_name
 from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, number
@@ -91,7 +91,7 @@ class EvaluationLossRises(Rule):
             "generalize.",
             fix=f"Keep the checkpoint of about step {found.since}: "
             "load_best_model_at_end=True; use fewer epochs, or more samples.",
-            places=[Place("object", found.metric), Place("object", "loss")],
+            places={"object": [found.metric, "loss"]},
             steps=steps,
             evidence={
                 "reason": reason,

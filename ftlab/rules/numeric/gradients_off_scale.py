@@ -55,7 +55,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reasons.rescaled import Rescaled, rescaled_updates
@@ -116,10 +116,7 @@ class GradientsOffScale(Rule):
             cause="scaler.update() is called after each scaler.step(optimizer), "
             "instead of once after all of them.",
             fix="Call scaler.step for every optimizer, then scaler.update() once.",
-            places=[
-                Place("call", "scaler.update before scaler.step"),
-                Place("call", "scaler.update"),
-            ],
+            places={"call": ["scaler.update before scaler.step", "scaler.update"]},
             steps=(first, last),
             evidence={
                 "reason": "unscaled-twice" if told.twice else "updated-in-between",
@@ -140,7 +137,7 @@ class GradientsOffScale(Rule):
             f"{what} (loss scale {number(scale)})",
             cause=cause,
             fix=fix,
-            places=[Place("call", place) for place in places],
+            places={"call": places},
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": reason,

@@ -38,10 +38,9 @@ ranks that is not a power of two hides the coarse numbers.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.tensors import elements, in_a_row, params, records_of
+from ftlab.rules.reading.tensors import elements, in_a_row, records_of
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reading.updates import may_have_gradients
 from ftlab.rules.rule import Results, Rule, needs_column
@@ -103,7 +102,7 @@ class GradientsUnderflow(Rule):
             cause="In float16 a gradient below 6e-8 is 0: the loss is not scaled, or "
             "not enough.",
             fix="Use torch.amp.GradScaler with its default scale, or bf16.",
-            places=[Place("call", "GradScaler.scale"), *params(found)],
+            places={"call": "GradScaler.scale", "param": [name.name for name in found]},
             steps=steps,
             evidence={
                 "zero_share": float(zero.values[line][lost[line]].mean()),

@@ -29,7 +29,7 @@ whether the class should be predicted. Weights of a binary cross entropy are not
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
@@ -64,7 +64,7 @@ class LabelsWithoutWeight(Rule):
             "missing in the sample that the weights were computed from.",
             fix="Compute the weights from the whole training set; to exclude a class, "
             "set its labels to -100.",
-            places=[Place("config", "weight"), Place("op", row.text("loss"))],
+            places={"config": "weight", "op": row.text("loss")},
             steps=(step, int(row.steps[-1])),
             evidence={"share": float(share[first]), "threshold": 0.0},
             healthy="a weight above 0 for each class that should be predicted",

@@ -41,7 +41,6 @@ number of positions, and masks whose size differs from the losses are not seen.
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -76,7 +75,7 @@ class MeanOverMasked(Rule):
             cause="The losses of masked positions are 0, but the mean still counts "
             "them.",
             fix="(token_loss * mask).sum() / mask.sum(); or adapt the learning rate.",
-            places=[Place("op", "mean"), Place("op", "mul"), Place("data", "labels")],
+            places={"op": ["mean", "mul"], "data": "labels"},
             steps=(first, last),
             evidence={
                 "share": float(share),

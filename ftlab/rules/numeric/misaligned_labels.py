@@ -122,7 +122,7 @@ class MisalignedLabels(Rule):
             f"{_WORDS[reason]}, not the next one",
             cause=_CAUSES[reason],
             fix=_FIX,
-            places=[Place("data", "labels"), Place("op", row.text("loss"))],
+            places={"data": "labels", "op": row.text("loss")},
             steps=(first, last),
             evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
             healthy="the label is the next token, or the masked one",

@@ -32,9 +32,7 @@ A loop that skips single bad updates itself is not reported, nor is a rare repai
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.scaling_history import spoiled_at
-from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
 from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
@@ -72,7 +70,10 @@ class NonFiniteGradientsReplaced(Rule):
             "backward and the update: nan_to_num, a mask, a hook.",
             fix="Fix what is not finite: ftlab.debug(...) stops at it. A GradScaler, "
             "or a check of your own, skips the whole update.",
-            places=[Place("call", "torch.nan_to_num"), *params(spoiled[::-1])],
+            places={
+                "call": "torch.nan_to_num",
+                "param": [name.name for name in spoiled[::-1]],
+            },
             steps=(int(steps[0]), int(steps[-1])),
             evidence={
                 "updates": len(steps),

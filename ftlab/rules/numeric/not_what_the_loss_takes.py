@@ -47,7 +47,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
@@ -99,7 +99,7 @@ class NotWhatTheLossTakes(Rule):
             cause=f"The loss expects logits and applies the {op} itself: it is applied "
             "twice.",
             fix=f"Give the loss the logits, without the {op}.",
-            places=[Place("op", op), Place("op", row.text("loss"))],
+            places={"op": [op, row.text("loss")]},
             steps=(step, int(row.steps[-1])),
             evidence={"reason": "probabilities", "op": op, "threshold": "logits"},
             healthy="a loss that is given logits",
@@ -119,7 +119,7 @@ class NotWhatTheLossTakes(Rule):
             cause="There is no log_softmax between the head and nll_loss, which only "
             "picks the label's entry and negates it.",
             fix="Use cross_entropy, or pass the output of log_softmax to nll_loss.",
-            places=[Place("op", "cross_entropy"), Place("op", "nll_loss")],
+            places={"op": ["cross_entropy", "nll_loss"]},
             steps=(step, int(row.steps[-1])),
             evidence={
                 "reason": "scores",
@@ -145,7 +145,7 @@ class NotWhatTheLossTakes(Rule):
             "it is not a divergence, and its lowest value is below 0.",
             fix="Give kl_div the output of log_softmax, and the target's "
             "probabilities.",
-            places=[Place("op", "kl_div"), Place("op", op)],
+            places={"op": ["kl_div", op]},
             steps=(step, int(row.steps[-1])),
             evidence={
                 "reason": "probabilities" if squeezed else "scores",

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
@@ -85,7 +85,7 @@ class SaturatedLogits(Rule):
             "saturates the softmax at every position: the gradient is at its maximum "
             "where it is wrong, and 0 where it is right.",
             fix="Pass the head's logits to the loss unchanged: temperature 1.",
-            places=[Place("op", op), Place("module", row.text("head"))],
+            places={"op": op, "module": row.text("head")},
             steps=(step, int(row.steps[at[-1]])),
             evidence={
                 "factor": row.factor,

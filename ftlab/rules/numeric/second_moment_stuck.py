@@ -40,11 +40,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.standstill import HALF
-from ftlab.rules.reading.tensors import elements, group_of, params, records_of
+from ftlab.rules.reading.tensors import elements, group_of, records_of
 from ftlab.rules.reading.updates import effective
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
@@ -113,7 +113,7 @@ class SecondMomentStuck(Rule):
             f"Updates are {number(factor)} times too small.",
             fix="Keep weights and moments in float32 and compute in bf16 under "
             "autocast, or set betas=(0.9, 0.95).",
-            places=[Place("optimizer", "exp_avg_sq"), *params(names)],
+            places={"optimizer": "exp_avg_sq", "param": [name.name for name in names]},
             steps=steps,
             evidence={
                 "factor": factor,

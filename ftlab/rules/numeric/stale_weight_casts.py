@@ -36,9 +36,8 @@ Weights that only custom operations use are not compared.
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -71,7 +70,7 @@ class StaleWeightCasts(Rule):
             "context, which caches the casts of float32 weights until it is left.",
             fix="Put torch.autocast only around forward and loss, or pass "
             "cache_enabled=False.",
-            places=[Place("call", "torch.autocast"), *params(names)],
+            places={"call": "torch.autocast", "param": [name.name for name in names]},
             steps=(first, last),
             evidence={
                 "stale": len(names),

@@ -39,7 +39,7 @@ in half precision the value of the term cannot be read, and nothing is reported.
 
 import numpy as np
 
-from ftlab.records.finding import Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -93,7 +93,7 @@ class TermWithoutGradient(Rule):
             else "The term was taken out of the graph before it was added: by .item(), "
             ".detach() or torch.no_grad().",
             fix="Add the tensor itself, and use .item() only for logging.",
-            places=[Place("object", "loss"), Place("op", "add"), Place("call", "item")],
+            places={"object": "loss", "op": "add", "call": "item"},
             steps=(int(at[0]), int(at[-1])),
             evidence={
                 "share": float(share.mean()),

@@ -34,7 +34,6 @@ faster in the run above.
 
 from typing import Any
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.groups import Group, groups_of
 from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted
@@ -70,7 +69,7 @@ class AveragingFactorsReversed(Rule):
             f"averages the last {round(1 / (1 - first))} gradients, the size only the "
             f"last {round(1 / (1 - second))}.",
             fix=f"betas=({second:g}, {first:g})",
-            places=[Place("optimizer", "betas")],
+            places={"optimizer": "betas"},
             steps=steps,
             evidence={
                 "beta1": first,

@@ -50,11 +50,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import Bools, Early, Floats, from_the_start
 from ftlab.rules.reading.groups import Group, group_at, groups_of
-from ftlab.rules.reading.tensors import elements, group_of, params, text_of
+from ftlab.rules.reading.tensors import elements, group_of, text_of
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
@@ -139,7 +139,10 @@ class DecayOutweighsGradient(Rule):
             fix="torch.optim.AdamW instead of Adam, or weight_decay=0.0."
             if penalty
             else "A weight decay of 0.01 to 0.1: check the exponent.",
-            places=[Place("optimizer", "weight_decay"), *params(found)],
+            places={
+                "optimizer": "weight_decay",
+                "param": [name.name for name in found],
+            },
             steps=steps,
             evidence={
                 "reason": kind,

@@ -48,11 +48,10 @@ update, 85 of 155 such gradients: Adam cancels the difference.
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import MEASURED, from_the_start
 from ftlab.rules.reading.groups import group_at, groups_of
-from ftlab.rules.reading.tensors import elements, group_of, params
+from ftlab.rules.reading.tensors import elements, group_of
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
@@ -115,7 +114,7 @@ class EpsOutweighsMoments(Rule):
             cause="Adam divides by sqrt(v) + eps, and eps dominates: the step is lr / "
             "eps x gradient, and small gradients are not scaled up.",
             fix="Leave eps at its default of 1e-8.",
-            places=[Place("optimizer", "eps"), *params(found)],
+            places={"optimizer": "eps", "param": [name.name for name in found]},
             steps=(first, last),
             evidence={
                 "eps": eps,

@@ -44,7 +44,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.rule import Results, Rule
@@ -101,10 +101,7 @@ class GroupSettingNotRead(Rule):
             cause=f"The optimizer calls this setting {meant}; it stores other keys and "
             "ignores them.",
             fix=f'Give the group {{"params": ..., "{meant}": {number(asked)}}}.',
-            places=[
-                Place("optimizer", f"param_groups[{index}]"),
-                Place("optimizer", meant),
-            ],
+            places={"optimizer": [f"param_groups[{index}]", meant]},
             steps=(run.facts.step, run.last_step),
             evidence={
                 "reason": "not-read",

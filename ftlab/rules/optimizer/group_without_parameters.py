@@ -47,11 +47,10 @@ unwrapped one is watched: the wrapper is not known then.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.reading.tensors import params
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
@@ -101,10 +100,10 @@ class GroupWithoutParameters(Rule):
             "frozen.",
             fix="Build the groups from the named_parameters() of the model before it "
             "is wrapped, and check that no group is empty.",
-            places=[
-                Place("optimizer", f"param_groups[{index}]"),
-                *([Place("call", "torch.compile")] if wrapper == _COMPILED else ()),
-            ],
+            places={
+                "optimizer": f"param_groups[{index}]",
+                "call": ["torch.compile"] if wrapper == _COMPILED else (),
+            },
             steps=(first, run.last_step),
             evidence={
                 "reason": "wrapped" if wrapper else "empty",
@@ -123,7 +122,10 @@ class GroupWithoutParameters(Rule):
             cause="The group's filter uses the parameter names of a different model.",
             fix="Select by shape: put parameters of fewer than 2 dimensions into the "
             "group without decay.",
-            places=[Place("optimizer", f"param_groups[{index}]"), *params(vectors)],
+            places={
+                "optimizer": f"param_groups[{index}]",
+                "param": [name.name for name in vectors],
+            },
             steps=(first, run.last_step),
             evidence={"reason": "no-decay", "vectors": len(vectors), "threshold": 0},
             healthy="a group without decay holds the norms and biases",

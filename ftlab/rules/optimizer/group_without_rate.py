@@ -56,11 +56,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
-from ftlab.rules.reading.tensors import group_of, params, text_of
+from ftlab.rules.reading.tensors import group_of, text_of
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
@@ -117,11 +117,10 @@ class GroupWithoutRate(Rule):
             cause="A factor was given as an exponent, or applied twice.",
             fix=f"Set optimizer.param_groups[{group}]['lr']; to freeze these tensors "
             "use requires_grad_(False).",
-            places=[
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("optimizer", "lr"),
-                *params(held),
-            ],
+            places={
+                "optimizer": [f"param_groups[{group}]", "lr"],
+                "param": [name.name for name in held],
+            },
             steps=(int(run.steps.step[0]), int(run.steps.step[-1])),
             evidence={
                 "reason": "next-to-zero",
@@ -154,10 +153,7 @@ class GroupWithoutRate(Rule):
             fix="Call scheduler.step() after each optimizer.step()."
             if not made
             else "Print the function's values for the first steps.",
-            places=[
-                Place("call", "scheduler.step"),
-                Place("optimizer", "lr"),
-            ],
+            places={"call": "scheduler.step", "optimizer": "lr"},
             steps=(first, last),
             evidence={
                 "reason": "schedule-at-zero" if made else "never-stepped",
@@ -187,11 +183,10 @@ class GroupWithoutRate(Rule):
             "and cannot raise it.",
             fix=f"Set optimizer.param_groups[{groups[0]}]['lr'] above 0 before the "
             "scheduler is built; to freeze these tensors use requires_grad_(False).",
-            places=[
-                Place("optimizer", "lr"),
-                Place("optimizer", f"param_groups[{groups[0]}]"),
-                *params(held),
-            ],
+            places={
+                "optimizer": ["lr", f"param_groups[{groups[0]}]"],
+                "param": [name.name for name in held],
+            },
             steps=(first, last),
             evidence={
                 "reason": "rate-of-zero",

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.rate_formulas import Rates
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
@@ -99,10 +99,7 @@ class GroupsAtOneRate(Rule):
             f"{number(min(made))} to {number(max(made))}",
             cause="The same rate is written into all of optimizer.param_groups.",
             fix="Multiply the initial rate of each group by a factor.",
-            places=[
-                Place("optimizer", "lr"),
-                Place("optimizer", f"param_groups[{least}]"),
-            ],
+            places={"optimizer": ["lr", f"param_groups[{least}]"]},
             steps=span,
             evidence={
                 "reason": "given-up" if used else "never-used",

@@ -35,7 +35,7 @@ A loss that is negated by hand before `backward()` is not detected here.
 
 import math
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.reading.needs import needs_optimizers
@@ -76,11 +76,10 @@ class LossMaximized(Rule):
             cause="The optimizer was created with maximize=True, which reverses each "
             "update.",
             fix="Create the optimizer with maximize=False, its default.",
-            places=[
-                Place("optimizer", "maximize"),
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("object", "loss"),
-            ],
+            places={
+                "optimizer": ["maximize", f"param_groups[{group}]"],
+                "object": "loss",
+            },
             steps=(int(steps[0]), int(steps[-1])),
             evidence={
                 "reason": "past-guessing" if past else "rising",

@@ -43,7 +43,7 @@ not checked. Nor are the masked rows of an untied head, which decay moves likewi
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import group_of
@@ -110,10 +110,10 @@ class MaskedRowsMoved(Rule):
             if decay
             else "Apply the mask before the first step, or restore the rows after each "
             "step.",
-            places=[
-                Place("param", tensor.name),
-                Place("optimizer", "weight_decay" if decay else "exp_avg"),
-            ],
+            places={
+                "param": tensor.name,
+                "optimizer": "weight_decay" if decay else "exp_avg",
+            },
             steps=steps,
             evidence={
                 "reason": "weight-decay" if decay else "momentum",

@@ -44,9 +44,9 @@ first thousand steps, and follows gradients that change.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -95,7 +95,7 @@ class MomentOverflowed(Rule):
             "gradients: dividing by infinity makes the updates 0, for good.",
             fix="Unscale the gradients before the step, and keep trained weights in "
             "float32.",
-            places=[Place("optimizer", key), *params(found)],
+            places={"optimizer": key, "param": [name.name for name in found]},
             steps=steps,
             evidence={
                 "reason": "second-moment" if key == "exp_avg_sq" else "first-moment",

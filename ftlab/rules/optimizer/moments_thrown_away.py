@@ -56,7 +56,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -117,11 +117,11 @@ class MomentsThrownAway(Rule):
             "any, but state['step'], which bias correction uses, was kept.",
             fix="Save and load the whole state; to restart, clear all of it: "
             "optimizer.state.clear().",
-            places=[
-                Place("optimizer", "state"),
-                Place("call", "optimizer.load_state_dict"),
-                Place("step", str(steps[0])),
-            ],
+            places={
+                "optimizer": "state",
+                "call": "optimizer.load_state_dict",
+                "step": str(steps[0]),
+            },
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "count-kept",
@@ -153,10 +153,10 @@ class MomentsThrownAway(Rule):
             fix="Do not clear optimizer.state."
             if cleared
             else "Create the optimizer once, before the loop over epochs.",
-            places=[
-                Place("optimizer", "state"),
-                Place("call", "optimizer.state.clear" if cleared else kind),
-            ],
+            places={
+                "optimizer": "state",
+                "call": "optimizer.state.clear" if cleared else kind,
+            },
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "cleared" if cleared else "made-anew",

@@ -44,7 +44,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import HALF, without_copies
 from ftlab.rules.reading.needs import needs_optimizers
@@ -134,10 +134,7 @@ class OptimizerHoldsStaleParameters(Rule):
             fix="Build the optimizer after resize_token_embeddings, get_peft_model, "
             "delete_adapter and any new head, or add them with "
             "optimizer.add_param_group.",
-            places=[
-                Place("optimizer", f"optimizer {index}"),
-                *(Place("param", name) for name in (*missing, *gone)),
-            ],
+            places={"optimizer": f"optimizer {index}", "param": (*missing, *gone)},
             steps=(first, last),
             evidence={
                 "foreign": len(foreign),

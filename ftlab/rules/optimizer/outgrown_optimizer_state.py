@@ -34,7 +34,7 @@ checked.
 """
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts
@@ -71,11 +71,11 @@ class OutgrownOptimizerState(Rule):
             "stepped (resize_token_embeddings, an assignment to .data).",
             fix="Resize before the optimizer is built, or rebuild it after the resize; "
             "del optimizer.state[weight] drops the moments of one weight.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("optimizer", f"optimizer {index}"),
-                Place("call", "resize_token_embeddings"),
-            ],
+            places={
+                "param": names,
+                "optimizer": f"optimizer {index}",
+                "call": "resize_token_embeddings",
+            },
             steps=(first, last),
             evidence={
                 "reason": "another-shape",

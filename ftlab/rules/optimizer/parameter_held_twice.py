@@ -81,10 +81,7 @@ class ParameterHeldTwice(Rule):
             "list of all trainable parameters already includes the head.",
             fix="Build the optimizer from a list without repetitions: AdamW([p for p "
             "in model.parameters() if p.requires_grad]).",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("optimizer", f"optimizer {index}"),
-            ],
+            places={"param": names, "optimizer": f"optimizer {index}"},
             steps=(first, last),
             evidence={"reason": "twice-in-one", "shared": len(names), "threshold": 0},
             healthy="each parameter appears once, in one group of one optimizer",

@@ -136,10 +136,7 @@ class ParametersWithoutOptimizer(Rule):
             "stepped so far. Fine if its turn comes later.",
             fix="Pass all optimizers, ftlab.watch(model, [first, second]), and call "
             "step() on each.",
-            places=[
-                *(Place("param", name) for name in missing),
-                Place("optimizer", "optimizer 1"),
-            ],
+            places={"param": missing, "optimizer": "optimizer 1"},
             steps=(first, last),
             evidence={"reason": "waiting", "missing": len(missing), "threshold": 0},
             healthy="every optimizer steps",

@@ -42,9 +42,9 @@ somewhat too high, so that the loss falls but is noisy, is not found.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.needs import needs_losses
-from ftlab.rules.reading.tensors import in_a_row, params, records_of
+from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
@@ -114,7 +114,10 @@ class RateTooHigh(Rule):
             + (f": it was {number(rate)} at the first step." if rate else "."),
             fix="Restart with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 for full "
             "fine-tuning.",
-            places=[Place("optimizer", "lr"), *params(records_of(run, ids))],
+            places={
+                "optimizer": "lr",
+                "param": [name.name for name in records_of(run, ids)],
+            },
             steps=steps,
             evidence={
                 "ratio": float(np.median(ratios)),

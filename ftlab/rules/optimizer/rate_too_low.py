@@ -43,7 +43,7 @@ Methods other than LoRA, and full fine-tuning, are not judged.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
@@ -103,7 +103,7 @@ class RateTooLow(Rule):
             else "The learning rate is very low. In a run of this length the adapter "
             "has no effect; in one a hundred times as long it may.",
             fix="Use 1e-4 to 3e-4 for LoRA with AdamW.",
-            places=[Place("optimizer", "lr")],
+            places={"optimizer": "lr"},
             steps=steps,
             evidence={
                 "reason": "planned" if planned else "so-far",

@@ -49,11 +49,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts, start
-from ftlab.rules.reading.tensors import group_of, params, text_of
+from ftlab.rules.reading.tensors import group_of, text_of
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
@@ -147,11 +147,10 @@ class RatesReversed(Rule):
             message,
             cause=cause,
             fix=fix,
-            places=[
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("optimizer", "lr"),
-                *params(shown[:SHOWN]),
-            ],
+            places={
+                "optimizer": [f"param_groups[{group}]", "lr"],
+                "param": [name.name for name in shown[:SHOWN]],
+            },
             steps=(-1, max(-1, run.last_step)),
             evidence={
                 "reason": reason,

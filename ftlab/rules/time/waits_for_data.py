@@ -34,7 +34,6 @@ line. On a GPU the host's wait may hide behind work that the device still has to
 
 import math
 
-from ftlab.records.finding import Place
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
 from ftlab.rules.rule import Results, Rule
@@ -70,10 +69,10 @@ class WaitsForData(Rule):
             "spent waiting for the next batch",
             cause=cause,
             fix=fix,
-            places=[
-                Place("config", "num_workers"),
-                *([Place("call", place.place)] if place is not None else ()),
-            ],
+            places={
+                "config": "num_workers",
+                "call": [place.place] if place is not None else (),
+            },
             steps=times.steps,
             evidence={
                 "share": share,

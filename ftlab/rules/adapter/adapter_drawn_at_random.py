@@ -97,7 +97,7 @@ from ftlab.runlog.run import Run
 Deviation = Callable[[int], float]
 
 LAWS: dict[str, Deviation] = {
-    "uniform as nn.Linear draws": lambda r: 1 / math.sqrt(3 * r),
+    "uniform as nn.Linear draws": lambda r: 1 / math.sqrt(3 * r)
 }
 """How matrices of rank r are drawn, as the deviation of their elements."""
 

@@ -70,12 +70,7 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
-from ftlab.rules.reading.saving import (
-    adapter_file,
-    needs_peft_model,
-    span,
-    start,
-)
+from ftlab.rules.reading.saving import adapter_file, needs_peft_model, span, start
 from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 

@@ -133,10 +133,7 @@ class AdapterStuckAtZero(Rule):
 
     code = "ADP001"
     status = "stable"
-    requires = (
-        needs_pairs("b_l2", "the norms of LoRA's A and B"),
-        needs_rates,
-    )
+    requires = (needs_pairs("b_l2", "the norms of LoRA's A and B"), needs_rates)
     caused_by = ("ADP041", "ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
 
     def check(self, run: Run) -> Results:

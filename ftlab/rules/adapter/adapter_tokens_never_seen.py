@@ -57,12 +57,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.reading.wiring import (
-    adapters,
-    may_hold_adapters,
-    steps_of,
-    wiring,
-)
+from ftlab.rules.reading.wiring import adapters, may_hold_adapters, steps_of, wiring
 from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run

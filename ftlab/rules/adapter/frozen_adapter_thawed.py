@@ -61,11 +61,7 @@ import numpy as np
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.adapter_states import (
-    KEY,
-    needs_states,
-    states_of,
-)
+from ftlab.rules.reading.adapter_states import KEY, needs_states, states_of
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.tensors import group_of, records_of, text_of
@@ -139,11 +135,7 @@ class FrozenAdapterThawed(Rule):
                 "config": "inference_mode",
             },
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": why,
-                "tensors": len(tensors),
-                "threshold": 0,
-            },
+            evidence={"reason": why, "tensors": len(tensors), "threshold": 0},
             healthy="an adapter that was loaded for inference keeps its values",
         )
 

@@ -56,11 +56,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, Severity
-from ftlab.rules.reading.wiring import (
-    adapters,
-    needs_wiring,
-    steps_of,
-)
+from ftlab.rules.reading.wiring import adapters, needs_wiring, steps_of
 from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
@@ -84,10 +80,7 @@ _WHY = {
         "id.",
         "Add the tokens to the tokenizer first, then list each id once.",
     ),
-    "no-bias": (
-        "There is no bias to train.",
-        'bias="none".',
-    ),
+    "no-bias": ("There is no bias to train.", 'bias="none".'),
     "above-size": (
         "The smaller side of the largest adapted weight is {used}: the product of the "
         "factors cannot have a higher rank.",
@@ -119,11 +112,7 @@ class SettingWithoutEffect(Rule):
     ) -> Finding:
         reason, value = str(facts["why"]), str(facts["value"])
         cause, fix = _WHY[reason]
-        words = {
-            "field": field,
-            "used": facts["used"],
-            "start": _STARTS.get(field, ""),
-        }
+        words = {"field": field, "used": facts["used"], "start": _STARTS.get(field, "")}
         return self.finding(
             Severity.INFO if reason in _NOTED else Severity.WARNING,
             f"from step {steps_of(run)[0]}: {field} of adapter {adapter} has no "

@@ -158,11 +158,7 @@ class AttentionMisled(SampleRule):
             severity=Severity.ERROR,
             cause="The mask is 1 at the padding and 0 at the text.",
             fix="attention_mask = (input_ids != pad_token_id).long().",
-            evidence={
-                "reason": "inverted",
-                "samples": len(sick),
-                "threshold": SAMPLES,
-            },
+            evidence={"reason": "inverted", "samples": len(sick), "threshold": SAMPLES},
             healthy="1 at the text, 0 at the padding",
         )
 

@@ -41,12 +41,7 @@ from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.attention import NEEDS as ATTENTION, looks
 from ftlab.rules.reading.token_rules import TurnRule
-from ftlab.rules.reading.turns import (
-    ANSWERS,
-    NEEDS,
-    template_of,
-    turn_sights,
-)
+from ftlab.rules.reading.turns import ANSWERS, NEEDS, template_of, turn_sights
 from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 

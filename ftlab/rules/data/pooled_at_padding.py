@@ -31,10 +31,7 @@ the mean of all, are not concerned.
 """
 
 from ftlab.records.finding import Place
-from ftlab.rules.reading.samples import (
-    NEEDS,
-    samples_of,
-)
+from ftlab.rules.reading.samples import NEEDS, samples_of
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run

@@ -72,11 +72,7 @@ class StaleWeightCasts(Rule):
             "cache_enabled=False.",
             places={"call": "torch.autocast", "param": [name.name for name in names]},
             steps=(first, last),
-            evidence={
-                "stale": len(names),
-                "compared": len(matrix.ids),
-                "threshold": 0,
-            },
+            evidence={"stale": len(names), "compared": len(matrix.ids), "threshold": 0},
             healthy="autocast is left, or its cache cleared, between update and "
             "forward",
         )

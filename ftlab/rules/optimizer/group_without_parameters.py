@@ -80,12 +80,7 @@ class GroupWithoutParameters(Rule):
                     yield self._no_decay(run, index, vectors)
 
     def _finding(
-        self,
-        run: Run,
-        index: int,
-        rate: float,
-        others: Sequence[float],
-        wrapper: str,
+        self, run: Run, index: int, rate: float, others: Sequence[float], wrapper: str
     ) -> Finding:
         rest = ", ".join(map(number, others))
         first = run.facts.step

@@ -231,11 +231,7 @@ def _next_to_zero(run: Run) -> dict[int, float]:
 
 
 def _severity(
-    run: Run,
-    held: Sequence[NameRecord],
-    others: Sequence[NameRecord],
-    *,
-    planned: bool,
+    run: Run, held: Sequence[NameRecord], others: Sequence[NameRecord], *, planned: bool
 ) -> Severity:
     stuck = {_pair(name, text_of(name, "role")) for name in held} & _at_zero(run)
     if all(_pair(n, SECOND.get(text_of(n, "role"), "")) in stuck for n in others):

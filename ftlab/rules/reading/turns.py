@@ -63,8 +63,7 @@ NEEDS = Need(
 
 
 def turn_places(
-    chosen: Iterable[tuple[TurnSight, TurnFacts]],
-    position: Callable[[TurnFacts], int],
+    chosen: Iterable[tuple[TurnSight, TurnFacts]], position: Callable[[TurnFacts], int]
 ) -> list[Place]:
     """Return a token of each, and their samples."""
     some = [(sight.sample, position(turn)) for sight, turn in list(chosen)[:PLACES]]

@@ -58,7 +58,7 @@ the same.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
@@ -111,7 +111,7 @@ class AdapterAppliedTwice(Rule):
             )
         yield from self._by_hand(run)
 
-    def _by_hand(self, run: Run) -> Iterator[Finding]:
+    def _by_hand(self, run: Run) -> Results:
         """Yield the first time that each adapter was on what it was added to."""
         told: set[str] = set()
         for seen in hand_merges(run):

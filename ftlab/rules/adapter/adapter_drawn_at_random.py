@@ -235,7 +235,7 @@ class AdapterDrawnAtRandom(Rule):
             healthy="A of EVA has rows of length 1, A and B of LoRA-GA are not 0",
         )
 
-    def _vectors(self, run: Run) -> Iterator[Finding]:
+    def _vectors(self, run: Run) -> Results:
         mean = run.matrix("vector_mean", "vectors").measured()
         if not len(mean.steps) or mean.steps[0] != 0:
             return

@@ -96,7 +96,7 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 - huggingface/peft#3716, #3743 (the copy that delete_adapter leaves off)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
@@ -208,7 +208,7 @@ class AdapterFrozen(Rule):
             healthy="what is trained before an evaluation is trained after it",
         )
 
-    def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _pairs(self, run: Run, adapter: str, described: Described) -> Results:
         """Find pairs of which both factors are frozen while others learn."""
         for part, frozen, total in frozen_pairs(described):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
@@ -234,7 +234,7 @@ class AdapterFrozen(Rule):
                 healthy="all pairs of one adapter are trainable, or none is",
             )
 
-    def _kept(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _kept(self, run: Run, adapter: str, described: Described) -> Results:
         """Find other parts that are frozen while the adapter's pairs learn."""
         for part in frozen_parts(run, adapter, described):
             waiting = not part.off and wait_for_thawing(run, part.names)

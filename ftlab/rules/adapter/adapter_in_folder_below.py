@@ -51,13 +51,13 @@ are not seen: pass the folder to `ftlab.preflight(model, adapter=folder)` there
 - peft `peft_model.py`, `save_pretrained`: the folder of an adapter's own name
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 
 from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _CHECKPOINT = "checkpoint-"
@@ -77,7 +77,7 @@ class AdapterInFolderBelow(Rule):
         asked = (run.facts.training.get("args") or {}).get("load_best_model_at_end")
         return not run.facts.model or (has_adapters(run) and bool(asked or _reads(run)))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first checkpoint, and one for the first read."""
         asked = (run.facts.training.get("args") or {}).get("load_best_model_at_end")
         held = held_adapters(run)

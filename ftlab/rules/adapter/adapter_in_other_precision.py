@@ -52,7 +52,7 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 - PyTorch, `torch.from_numpy` keeps float64
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
@@ -154,7 +154,7 @@ class AdapterInOtherPrecision(Rule):
             healthy="adapters are float32, or of the base's bf16",
         )
 
-    def _rounded(self, run: Run) -> Iterator[Finding]:
+    def _rounded(self, run: Run) -> Results:
         """Find adapters that half precision keeps from learning."""
         lost = lost_to_rounding(run)
         for adapter, (names, share, steps) in lost.items():

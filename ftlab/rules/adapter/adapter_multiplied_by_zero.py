@@ -35,7 +35,7 @@ meanwhile.
 - huggingface/peft: `LoraLayer.set_scale`, `scale_layer`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class AdapterMultipliedByZero(Rule):
         for name, described, config in adapters(run):
             yield from self._configured(run, name, described, config)
 
-    def _scaling(self, run: Run) -> Iterator[Finding]:
+    def _scaling(self, run: Run) -> Results:
         matrix = run.matrix("scaling", "adapters").measured()
         if not matrix.values.size:
             return
@@ -104,7 +104,7 @@ class AdapterMultipliedByZero(Rule):
 
     def _configured(
         self, run: Run, name: str, described: Described, config: Described
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for setting, found in (described.get("switched_off") or {}).items():
             # LoRA's is measured as its layers are: it may change at any step.
             if setting != "scaling" or described.get("type") != "LORA":

@@ -52,7 +52,7 @@ Compiled models are not observed.
 - huggingface/peft#854, #940, #1523 (models on one base affect one another)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -95,7 +95,7 @@ class AdapterOnAdapter(Rule):
                 count = count_of(described["leftover"])
                 yield self._left(run, name, left, (count, int(described["layers"])))
 
-    def _nested(self, run: Run) -> Iterator[Finding]:
+    def _nested(self, run: Run) -> Results:
         chain = [c for c in wiring(run).get("chain") or () if _wraps(c["class"])]
         for outer, inner in pairwise(chain):
             if outer["path"] and not inner["path"].startswith(f"{outer['path']}."):
@@ -123,7 +123,7 @@ class AdapterOnAdapter(Rule):
             )
             return
 
-    def _shared(self, run: Run) -> Iterator[Finding]:
+    def _shared(self, run: Run) -> Results:
         if ONE_BASE not in run.columns(ONE_BASE):
             return
         matrix = run.matrix(ONE_BASE, ONE_BASE)

@@ -51,7 +51,7 @@ An adapter that is never merged works; the info is about what comes later. A mer
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -61,7 +61,7 @@ from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.saving import needs_peft_model, span
 from ftlab.rules.reading.tensors import group_of, records_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -77,7 +77,7 @@ class AdapterOnTiedWeight(Rule):
     status = "stable"
     requires = needs_peft_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per shared tensor, and one for shared modules."""
         calls, merged = calls_of(run, "unload", "merge"), set[str]()
         for change in changes_of(run) if calls else ():
@@ -92,7 +92,7 @@ class AdapterOnTiedWeight(Rule):
             if merged.isdisjoint(names) and not (known and names[0].startswith(known)):
                 yield from self._tied(run, names)
 
-    def _tied(self, run: Run, names: Sequence[str]) -> Iterator[Finding]:
+    def _tied(self, run: Run, names: Sequence[str]) -> Results:
         adapted = [name for name in names if name.endswith(_BASE)]
         copied = [name for name in names if name.endswith(_COPIED)]
         plain = [name for name in names if name not in (*adapted, *copied)]

@@ -63,7 +63,7 @@ random weights. Slopes of quantised bases and DoRA are not measured.
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, Severity
@@ -139,7 +139,7 @@ class AdapterOnWrongBase(Rule):
         elif compared.different and not any(merged_already(facts)):
             yield self._finding(run, compared)
 
-    def _by_name(self, run: Run) -> Iterator[Finding]:
+    def _by_name(self, run: Run) -> Results:
         file = adapter_file(run)
         saved, live = str(file.get("saved_base", "")), str(file.get("live_base", ""))
         if saved and live and _last_part(saved) != _last_part(live):

@@ -39,7 +39,7 @@ reported too. With rank_pattern or alpha_pattern only the training run can be co
 - rsLoRA: arXiv 2312.03732
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding
@@ -53,7 +53,7 @@ from ftlab.rules.reading.saving import (
     span,
     start,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -79,7 +79,7 @@ class AdapterScalingChanged(Rule):
         known = known or bool(settings_loads(run))
         return not run.facts.model or (has_adapters(run) and known)
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all modules."""
         facts, file = start(run), adapter_file(run)
         trained = facts.get("trained_as") or {}

@@ -52,8 +52,6 @@ Tokens that are rare in the data may take more than 16 steps to occur; hence
 - peft `tuners/trainable_tokens/layer.py`: only the rows of these ids have a delta
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ftlab.records.finding import Finding, Place, Severity
@@ -117,7 +115,7 @@ class AdapterTokensNeverSeen(Rule):
             healthy="the model is a PeftModelForCausalLM",
         )
 
-    def _rows(self, run: Run, adapter: str, tokens: list[int]) -> Iterator[Finding]:
+    def _rows(self, run: Run, adapter: str, tokens: list[int]) -> Results:
         if "alora_rows" not in run.steps.columns:
             return
         rows = np.nansum(run.steps["alora_rows"])
@@ -145,7 +143,7 @@ class AdapterTokensNeverSeen(Rule):
             healthy="every row contains the invocation tokens",
         )
 
-    def _trained(self, run: Run) -> Iterator[Finding]:
+    def _trained(self, run: Run) -> Results:
         known = np.flatnonzero(run.steps.known("tokens_seen"))
         seen = run.steps["tokens_seen"][known]
         if len(known) < STEPS or seen[-1] > 0:

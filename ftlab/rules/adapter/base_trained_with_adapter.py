@@ -48,7 +48,6 @@ base are reported.
 """
 
 import re
-from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
@@ -120,7 +119,7 @@ class BaseTrainedWithAdapter(Rule):
             healthy="every weight under an adapter is frozen",
         )
 
-    def _copies(self, run: Run) -> Iterator[Finding]:
+    def _copies(self, run: Run) -> Results:
         names = _copied_targets(run)
         if not names:
             return

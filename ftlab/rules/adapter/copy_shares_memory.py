@@ -50,13 +50,11 @@ it is not a reference.
 - trl `trainer/dpo_trainer.py`: the values of the adapter are copied into "ref"
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import Described, needs_model, span, start
 from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -68,7 +66,7 @@ class CopySharesMemory(Rule):
     status = "stable"
     requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for every two adapters, and one for frozen tensors."""
         for row in start(run).get("shared_adapters") or ():
             if row["trainable"]:

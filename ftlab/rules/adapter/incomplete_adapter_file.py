@@ -53,7 +53,7 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
@@ -177,7 +177,7 @@ class IncompleteAdapterFile(Rule):
                     steps = (entry.step, entry.step)
                     yield self._finding(reason, f"{where}: {words}", names, steps)
 
-    def _loaded(self, run: Run, file: Mapping[str, Any]) -> Iterator[Finding]:
+    def _loaded(self, run: Run, file: Mapping[str, Any]) -> Results:
         steps = span(run)
         for problem in file.get("problems", ()):
             if problem in _FOLDER:

@@ -38,8 +38,6 @@ of unknown name that is not a function of the loss is not judged.
 - huggingface/transformers#7431 (the default)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding
 from ftlab.rules.reading.metric_directions import (
     Direction,
@@ -48,7 +46,7 @@ from ftlab.rules.reading.metric_directions import (
     contradicts,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 
@@ -69,7 +67,7 @@ class MetricDirectionReversed(Rule):
             chooses and known and isinstance(args.get("greater_is_better"), bool)
         )
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the direction is known and the other one is used."""
         args = run.facts.training.get("args") or {}
         metric = _full(str(args.get("metric_for_best_model", "")))

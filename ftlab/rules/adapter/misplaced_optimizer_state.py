@@ -51,14 +51,14 @@ in 8 bits are judged only by their shapes and names.
 - torch, `Optimizer.load_state_dict` (the note on the order of parameters)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.reading.saving import first_facts, needs_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -71,7 +71,7 @@ class MisplacedOptimizerState(Rule):
     layer = "rollback"
     requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the beginning, or for the first load that has it."""
         first = first_facts(run).step
         fits = [("before step", first, fit) for fit in _at_start(run)]

@@ -53,7 +53,6 @@ pruned ranks are 0 in `lora_E`; the shapes are smaller only in the saved file.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -116,7 +115,7 @@ class RankBudgetOutOfStep(Rule):
         elif len(clock.steps) >= POINTS:
             yield from self._judged(run, plan, clock)
 
-    def _never(self, run: Run, plan: Plan) -> Iterator[Finding]:
+    def _never(self, run: Run, plan: Plan) -> Results:
         first, last = int(run.steps.step[0]), run.last_step
         known = run.steps.known("ranks_kept")
         kept, ranks = (run.steps[c][known] for c in ("ranks_kept", "ranks"))
@@ -137,7 +136,7 @@ class RankBudgetOutOfStep(Rule):
             ([CALL, Place("config", "target_r")], (first, last)),
         )
 
-    def _judged(self, run: Run, plan: Plan, clock: Clock) -> Iterator[Finding]:
+    def _judged(self, run: Run, plan: Plan, clock: Clock) -> Results:
         steps = int(clock.steps[0]), int(clock.steps[-1])
         if clock.pace < STILL:
             if steps[1] - steps[0] >= LONG:

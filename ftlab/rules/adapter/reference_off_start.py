@@ -66,8 +66,6 @@ model on its residual for any other purpose counts as a reference too.
 - huggingface/transformers#34468, huggingface/peft#1626, #1929, #2270 (residuals)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
@@ -142,7 +140,7 @@ class ReferenceOffStart(Rule):
                 "ftlab.watch(...) with its standard probes",
             )
 
-    def _passes(self, run: Run) -> Iterator[Finding]:
+    def _passes(self, run: Run) -> Results:
         loss = loss_of_no_margin(run)
         for found in repeated_passes(run):
             if found.reason != "same-object" or loss is not None:

@@ -70,7 +70,7 @@ automatically.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, Severity
@@ -176,7 +176,7 @@ class ResumedInPart(Rule):
             healthy="a resumed scheduler is at the step at which the run continues",
         )
 
-    def _rates(self, run: Run) -> Iterator[Finding]:
+    def _rates(self, run: Run) -> Results:
         first, facts = first_facts(run), start(run)
         asked = (first.training.get("args") or {}).get("learning_rate")
         rates = [float(each) for each in facts.get("base_rates", ()) if each]
@@ -213,7 +213,7 @@ class ResumedInPart(Rule):
             healthy="a resumed schedule starts from the rate in the arguments",
         )
 
-    def _end(self, run: Run) -> Iterator[Finding]:
+    def _end(self, run: Run) -> Results:
         first = first_facts(run)
         end = first.training.get("max_steps")
         trainer = first.training.get("trainer_class")

@@ -59,13 +59,11 @@ that is saved unchanged beside its adapter is a complete pair.
 - huggingface/peft#1381 (the adapter is loaded instead of the merged model)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import Described, needs_model, saving, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import an, counted
 from ftlab.runlog.run import Run
 
@@ -79,7 +77,7 @@ class SavedUnloadable(Rule):
     layer = "rollback"
     requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all wrapped modules, a wrapped model, a folder."""
         facts = saving(run)
         renamed = facts.get("renamed") or {}

@@ -57,7 +57,7 @@ on purpose is reported. Scaling is measured every 16 steps: a drift shows after 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -157,7 +157,7 @@ class ScalingOffConfiguration(Rule):
             healthy="scaling is constant while an adapter is trained",
         )
 
-    def _configurations(self, run: Run) -> Iterator[Finding]:
+    def _configurations(self, run: Run) -> Results:
         made: dict[str, set[float]] = {}
         for pair in run.names("adapters").values():
             alpha = float(pair.meta.get("alpha", 0))

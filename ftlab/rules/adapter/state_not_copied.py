@@ -45,13 +45,11 @@ a file is written, `v.detach()` of a state dict's tensor is not recognised, nor 
 - WenjieDu/PyPOTS#667, thunlp/OpenKE#131, sicara/easy-few-shot-learning#129
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -68,7 +66,7 @@ class StateNotCopied(Rule):
         """Tell whether anything was loaded, or written late."""
         return not len(run.steps) or bool(loads_of(run) or held_writes(run))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each step that such a load was made in."""
         told: set[int] = set()
         for entry in loads_of(run):

@@ -89,7 +89,7 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 - huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
@@ -147,7 +147,7 @@ class TargetWithoutMatch(Rule):
 
     def _entries(
         self, run: Run, adapter: str, field: str, counts: Mapping[str, int]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         lost = [entry for entry, count in counts.items() if not count]
         if field == "modules_to_save" and any(counts.get(a) for a in ADDED_BY_PEFT):
             lost = [entry for entry in lost if entry not in ADDED_BY_PEFT]
@@ -156,9 +156,7 @@ class TargetWithoutMatch(Rule):
         verdict = Verdict(Severity.WARNING, _ALWAYS_WRONG[field])
         yield self._finding(run, (adapter, field), lost, len(counts), verdict)
 
-    def _targets(
-        self, run: Run, adapter: str, counts: Mapping[str, int]
-    ) -> Iterator[Finding]:
+    def _targets(self, run: Run, adapter: str, counts: Mapping[str, int]) -> Results:
         lost = [entry for entry, count in counts.items() if not count]
         every = wiring(run).get("blocks") or ()
         blocks = [block for block in every if block["kind"] == "linear"]
@@ -223,9 +221,7 @@ class TargetWithoutMatch(Rule):
             healthy="every entry matches the layers that it names, and no others",
         )
 
-    def _indices(
-        self, run: Run, adapter: str, described: Described
-    ) -> Iterator[Finding]:
+    def _indices(self, run: Run, adapter: str, described: Described) -> Results:
         misread = described.get("misread") or {}
         if not misread:
             return
@@ -251,7 +247,7 @@ class TargetWithoutMatch(Rule):
             healthy="adapters are in the blocks that layers_to_transform names",
         )
 
-    def _sides(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _sides(self, run: Run, adapter: str, described: Described) -> Results:
         outside, inside = wrong_sides(described)
         if not (outside or inside):
             return

@@ -36,10 +36,7 @@ positions: its logits are as long as the labels.
   longer than the tokens, cut at the wrong end or not at all)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -65,7 +62,7 @@ class TargetsShiftedByPrompt(Rule):
         prompts = any(_tokens(config) for config in (configs or {}).values())
         return prompts or not run.facts.model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the targets are shifted at every measured step."""
         table = run.steps
         known = table.known("prompt_targets")

@@ -61,7 +61,7 @@ adapter.
 - instructlab/training#141 (whole unmerged checkpoints, adapters dropped on loading)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
@@ -100,7 +100,7 @@ class TrainedWeightsNotSaved(Rule):
                 "in any case",
             )
 
-    def _without_adapter(self, run: Run) -> Iterator[Finding]:
+    def _without_adapter(self, run: Run) -> Results:
         """Yield the first model that was saved whole without what was trained."""
         apart = any(_is_save(entry, "adapter") for entry in run.ledger)
         for entry in run.ledger:

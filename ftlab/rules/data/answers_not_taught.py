@@ -53,7 +53,7 @@ here.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import is_causal, samples_of
@@ -110,7 +110,7 @@ class AnswersNotTaught(SampleRule):
         told = {_key(sight) for sight, _ in opened}
         yield from self._empty(run, [each for each in sights if _key(each) not in told])
 
-    def _unlabelled(self, run: Run, sights: list[TurnSight]) -> Iterator[Finding]:
+    def _unlabelled(self, run: Run, sights: list[TurnSight]) -> Results:
         whole = [
             (sight, answers[0])
             for sight in sights
@@ -139,7 +139,7 @@ class AnswersNotTaught(SampleRule):
             healthy="labels that count on every whole answer",
         )
 
-    def _empty(self, run: Run, sights: list[TurnSight]) -> Iterator[Finding]:
+    def _empty(self, run: Run, sights: list[TurnSight]) -> Results:
         turns = [
             (sight, end)
             for sight in sights

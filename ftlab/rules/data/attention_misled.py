@@ -69,7 +69,6 @@ not in several processes or compiled models, positions not in encoder-decoders.
 - huggingface/transformers#10015, huggingface/sentence-transformers#1600 (range)
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
@@ -144,7 +143,7 @@ class AttentionMisled(SampleRule):
         if beyond:
             yield self._beyond(beyond)
 
-    def _inverted(self, run: Run) -> Iterator[Finding]:
+    def _inverted(self, run: Run) -> Results:
         samples = samples_of(run)
         sick = samples.where(lambda sample: _is_inverted(sample, samples))
         if len(sick) < SAMPLES:

@@ -59,8 +59,6 @@ apart; a prompt that was cut at its beginning is not seen.
 - TRL, dataset formats: explicit and implicit prompts
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts, Twice
 from ftlab.rules.reading.samples import Samples, Sight, samples_of
@@ -95,7 +93,7 @@ class BeginningWrong(SampleRule):
         yield from self._doubled(run, samples)
         yield from self._prompts(samples)
 
-    def _missing(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _missing(self, run: Run, samples: Samples) -> Results:
         facts, begin = template_of(run), samples.ids("bos")
         held = {c.id for each in samples.sights for c in each.sample.controls}
         if facts is None or not facts.repeats_bos or not begin or begin & held:
@@ -124,7 +122,7 @@ class BeginningWrong(SampleRule):
             healthy="one BOS in front of every conversation",
         )
 
-    def _doubled(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _doubled(self, run: Run, samples: Samples) -> Results:
         begin, known = samples.ids("bos"), samples.sights
         double = [each for each in known if _is_double(each.sample, begin)]
         if known and len(double) >= max(DOUBLE, OF_DOUBLE * len(known)):
@@ -175,7 +173,7 @@ class BeginningWrong(SampleRule):
             healthy="one BOS, or none, at the beginning of a sample",
         )
 
-    def _prompts(self, samples: Samples) -> Iterator[Finding]:
+    def _prompts(self, samples: Samples) -> Results:
         found = [
             (sight, twice)
             for sight in samples.sights

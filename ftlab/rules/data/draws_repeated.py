@@ -45,7 +45,6 @@ left alone, for they share what they draw.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -115,9 +114,7 @@ class DrawsRepeated(Rule):
             healthy="a seed of its own in each worker",
         )
 
-    def _of_copies(
-        self, starts: list[LoaderStart], held: HeldGenerator
-    ) -> Iterator[Finding]:
+    def _of_copies(self, starts: list[LoaderStart], held: HeldGenerator) -> Results:
         known = [w for each in starts for w in each.started if held.name in w.held]
         copies = [e for e in known if e.held[held.name] == known[0].held[held.name]]
         drawn = drawn_by(copies, held.name)

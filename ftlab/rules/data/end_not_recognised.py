@@ -51,7 +51,6 @@ is told so, has it right. Openings such as `[INST]` may well be plain text.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ftlab.records.finding import Finding, Place
@@ -111,7 +110,7 @@ class EndNotRecognised(SampleRule):
         yield from found
         yield from self._not_heeded(samples_of(run))
 
-    def _in_pieces(self, run: Run) -> Iterator[Finding]:
+    def _in_pieces(self, run: Run) -> Results:
         """Tell of the template's end of an answer."""
         facts = template_of(run)
         broken = _broken(facts) if facts is not None else {}
@@ -137,7 +136,7 @@ class EndNotRecognised(SampleRule):
             behind=[Place("config", "tokenizer.chat_template")],
         )
 
-    def _spelled(self, samples: Samples) -> Iterator[Finding]:
+    def _spelled(self, samples: Samples) -> Results:
         """Tell of the most frequent mark."""
         if not samples.marked or _has_ends(samples):
             return
@@ -178,7 +177,7 @@ class EndNotRecognised(SampleRule):
             healthy="EOS as one token at the end of each text",
         )
 
-    def _not_heeded(self, samples: Samples) -> Iterator[Finding]:
+    def _not_heeded(self, samples: Samples) -> Results:
         """Tell of the token that ends nearly all samples, and no generation."""
         heeded, known = samples.ids("generation"), samples.sights
         if len(known) < SAMPLES or not heeded:

@@ -60,7 +60,7 @@ the first's (3 % of places). Texts that were cut with dropout of merges beforeha
 - huggingface/datasets, "The cache", fingerprints
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
@@ -122,7 +122,7 @@ class IdsMisread(SampleRule):
         else:
             yield from self._another(run, samples)
 
-    def _another(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _another(self, run: Run, samples: Samples) -> Results:
         """Tell of ids that the run's tokenizer would not have written."""
         trips = samples.trips
         broken = [(step, trip) for step, trip in trips if trip.broken]

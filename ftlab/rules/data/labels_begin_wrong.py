@@ -56,7 +56,7 @@ not checked without a tokenizer.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import BorderGuess, SampleFacts
@@ -139,7 +139,7 @@ class LabelsBeginWrong(SampleRule):
             yield self._merged(own, merged, samples)
         yield from self._early(run)
 
-    def _counted(self, samples: Samples) -> Iterator[Finding]:
+    def _counted(self, samples: Samples) -> Results:
         for unit in ("columns", "characters", "characters without BOS"):
             told = [
                 (each, guess)
@@ -227,7 +227,7 @@ class LabelsBeginWrong(SampleRule):
             healthy="prompts that end with the same tokens in training as alone",
         )
 
-    def _early(self, run: Run) -> Iterator[Finding]:
+    def _early(self, run: Run) -> Results:
         """Tell of openings whose end alone is trained."""
         openings = turns_where(run, opens_answer)
         partly = [

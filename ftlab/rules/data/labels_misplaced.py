@@ -64,8 +64,6 @@ right ones.
 - cleanlab, "label errors": the loss does not show labels of other rows
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ftlab.records.finding import Finding, Severity
@@ -129,7 +127,7 @@ class LabelsMisplaced(SampleRule):
                     yield self._constant(run, row, reason, known)
                     return
 
-    def _padding(self, samples: Samples) -> Iterator[Finding]:
+    def _padding(self, samples: Samples) -> Results:
         sick = samples.where(lambda e: e.padding_trained >= LABELS and e.labels_of < 0)
         if len(sick) < SAMPLES:
             return
@@ -152,7 +150,7 @@ class LabelsMisplaced(SampleRule):
             healthy="-100 on all padding",
         )
 
-    def _of_others(self, samples: Samples) -> Iterator[Finding]:
+    def _of_others(self, samples: Samples) -> Results:
         sick = samples.where(lambda sample: sample.labels_of >= 0)
         if len(sick) < SAMPLES:
             return
@@ -178,7 +176,7 @@ class LabelsMisplaced(SampleRule):
             healthy="labels that are the tokens of their own row",
         )
 
-    def _per_word(self, samples: Samples) -> Iterator[Finding]:
+    def _per_word(self, samples: Samples) -> Results:
         known = samples.where(lambda sample: sample.trained > 0)
         sick = [each for each in known if _is_per_word(each.sample)]
         if len(known) < WORDS or len(sick) < SHARE * len(known):

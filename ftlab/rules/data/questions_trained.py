@@ -45,7 +45,6 @@ answer that quotes the marker looks the same.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
@@ -123,7 +122,7 @@ class QuestionsTrained(SampleRule):
             before=[Place("config", setting)] if setting else [],
         )
 
-    def _again(self, samples: Samples) -> Iterator[Finding]:
+    def _again(self, samples: Samples) -> Results:
         known = samples.where(lambda e: is_causal(e) and len(e.border) > LEAST)
         marker = _marker([each.sample for each in known])
         sick = [each for each in known if marker and each.sample.again >= len(marker)]

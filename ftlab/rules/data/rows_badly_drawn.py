@@ -72,10 +72,10 @@ on purpose is told. Who sets `ignore_data_skip` may prefer it to waiting.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Finding, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
@@ -127,7 +127,7 @@ class RowsBadlyDrawn(Rule):
             yield from self._resumed(run, starts[0])
             yield from self._sorted(run, starts)
 
-    def _in_batches(self, looked: Sequence[Told]) -> Iterator[Finding]:
+    def _in_batches(self, looked: Sequence[Told]) -> Results:
         twice = [(step, each) for step, each in looked if each.again >= 0]
         rows = sum(each.rows for _, each in looked)
         copies = rows - sum(each.different for _, each in looked)
@@ -161,7 +161,7 @@ class RowsBadlyDrawn(Rule):
             healthy="rows that are different within each batch",
         )
 
-    def _by_workers(self, run: Run) -> Iterator[Finding]:
+    def _by_workers(self, run: Run) -> Results:
         for each in odd_batches(run, "repeated")[:1]:
             workers, dataset = int(float(each.odd.value)), each.odd.field
             yield self.warning(
@@ -181,7 +181,7 @@ class RowsBadlyDrawn(Rule):
                 healthy="each batch once in an epoch",
             )
 
-    def _same_order(self, run: Run, starts: list[LoaderStart]) -> Iterator[Finding]:
+    def _same_order(self, run: Run, starts: list[LoaderStart]) -> Results:
         drawn = [each for each in starts if each.order == "random"]
         if len(drawn) < 2:
             return
@@ -212,7 +212,7 @@ class RowsBadlyDrawn(Rule):
             healthy="another order in each epoch",
         )
 
-    def _resumed(self, run: Run, start: LoaderStart) -> Iterator[Finding]:
+    def _resumed(self, run: Run, start: LoaderStart) -> Results:
         resumed = first_facts(run).training.get("resumed") or {"skips": True}
         used = float(resumed.get("epoch", 0.0)) % 1.0
         seeded = start.seed is not None and start.epoch is not None
@@ -231,7 +231,7 @@ class RowsBadlyDrawn(Rule):
             healthy="batches that were used are left out",
         )
 
-    def _sorted(self, run: Run, starts: list[LoaderStart]) -> Iterator[Finding]:
+    def _sorted(self, run: Run, starts: list[LoaderStart]) -> Results:
         start = starts[0]
         if start.order not in ("in order", "stream"):
             return

@@ -117,9 +117,7 @@ class SamplesCut(SampleRule):
         if cut:
             yield self._beginnings(samples, reason, opening, cut)
 
-    def _ends(
-        self, run: Run, samples: Samples, known: list[Sight]
-    ) -> Iterator[Finding]:
+    def _ends(self, run: Run, samples: Samples, known: list[Sight]) -> Results:
         length = max((each.sample.length for each in known), default=0)
         longest = [each for each in known if each.sample.length == length]
         shorter = [each for each in known if each.sample.length < length]

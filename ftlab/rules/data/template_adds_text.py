@@ -55,8 +55,6 @@ so.
   huggingface/tokenizers#1613
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.template_words import short
@@ -127,7 +125,7 @@ class TemplateAddsText(TurnRule):
                 before=[Place("config", "tokenizer.added_tokens_decoder")],
             )
 
-    def _system(self, run: Run, facts: TemplateFacts) -> Iterator[Finding]:
+    def _system(self, run: Run, facts: TemplateFacts) -> Results:
         """Tell of samples with a system message, and of others."""
         told = [(each, told_system(each.sample)) for each in turn_sights(run)]
         beside = [(sight, turn) for sight, turn in told if turn is not None]

@@ -43,7 +43,7 @@ from typing import Any
 from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import listed, number
 from ftlab.runlog.run import Run
 
@@ -63,7 +63,7 @@ class AskedOptimizerNotUsed(Rule):
     layer = "optimizer"
     requires = needs_trainer
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the optimizer, and one for the loader."""
         off = list(_off(run))
         if off:

@@ -33,12 +33,10 @@ Data without a length (a stream) is judged only when it is exhausted.
 - RUC-GSAI/YuLan-IR#5 (stopped at step 0: fewer rows than a batch)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -50,7 +48,7 @@ class EpochBelowOneUpdate(Rule):
     layer = "data"
     requires = needs_trainer
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where an epoch has no batch, or no whole update."""
         batches, rows = loader(run).get("batches"), made(run).get("rows")
         window = first_facts(run).training.get("gradient_accumulation_steps")

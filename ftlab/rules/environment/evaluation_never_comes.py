@@ -34,8 +34,6 @@ Where a custom callback or method evaluates, nothing is reported.
 - huggingface/transformers#28500 (the best model was silently not loaded), #44146
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.asked import (
     arguments,
@@ -46,7 +44,7 @@ from ftlab.rules.reading.asked import (
     planned_steps,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule, to_runs_with
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -61,7 +59,7 @@ class EvaluationNeverComes(Rule):
         lambda run: arguments(run).get("eval_strategy") in ("steps", "epoch")
     )
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where no evaluation, or too few of them, come."""
         count, patience = evaluations(run), made(run).get("patience") or []
         if not is_trainers(run) or count is None:

@@ -37,12 +37,9 @@ model's own loss would then shift twice.
 - huggingface/transformers#17960, #27161 (the same with GPT-2, and with PEFT)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import arguments, is_trainers, made
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 
@@ -59,7 +56,7 @@ class SmoothedTargetsUnshifted(Rule):
             not run.facts.model or bool(arguments(run).get("label_smoothing_factor"))
         )
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the two losses predict different tokens."""
         if made(run).get("smoothing") != "unshifted":
             return

@@ -35,12 +35,10 @@ Trainer was watched before the evaluation: the configuration names the base's pr
 - huggingface/transformers#10268 (how it was made)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, is_trainers, made
 from ftlab.rules.reading.saving import first_facts, needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 PRECISIONS = {"bf16_full_eval": "bfloat16", "fp16_full_eval": "float16"}
@@ -58,7 +56,7 @@ class TrainedInEvaluationPrecision(Rule):
         on = (asked(run).get(name) is True for name in PRECISIONS)
         return is_trainers(run) and (not run.facts.model or any(on))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where what is trained was cast before."""
         now = list(made(run).get("dtypes") or ())
         before = first_facts(run).training.get("before") or {}

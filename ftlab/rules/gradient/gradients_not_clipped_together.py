@@ -71,7 +71,7 @@ code, which is not seen), and some lower a second limit while the first stays.
 - NYUMedML/headCT_foundation#3 (DINO's way, on purpose)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -166,7 +166,7 @@ class GradientsNotClippedTogether(Rule):
         elif twice := latest(updates, is_twice, UPDATES):
             yield self._twice(twice, [norms[update.step] for update in twice])
 
-    def _partly(self, run: Run, parts: Sequence[_Part]) -> Iterator[Finding]:
+    def _partly(self, run: Run, parts: Sequence[_Part]) -> Results:
         missed = [each for each in parts if each.most and each.norm > each.limit]
         if len(missed) >= LONG and 2 * len(missed) >= len(parts):
             yield self._partial(run, "most", missed)

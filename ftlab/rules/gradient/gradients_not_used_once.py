@@ -65,7 +65,7 @@ is accumulating.
 - QwenLM/Qwen3-TTS#326 (not prepared)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -178,7 +178,7 @@ class GradientsNotUsedOnce(Rule):
             norm=norms[-1],
         )
 
-    def _early(self, run: Run) -> Iterator[Finding]:
+    def _early(self, run: Run) -> Results:
         """Yield one finding per optimizer that accelerate could not hold back."""
         updates = [entry for entry in run.ledger if entry.op == "step"]
         for target in sorted({entry.target for entry in updates}):

@@ -56,11 +56,8 @@ again, for the state of the generators is put back.
 - fairscale `checkpoint_wrapper` (`patch_batchnorm`)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
@@ -85,7 +82,7 @@ class RecomputedOtherwise(Rule):
         yield from dtypes or self._outputs(run)
         yield from self._statistics(run)
 
-    def _statistics(self, run: Run) -> Iterator[Finding]:
+    def _statistics(self, run: Run) -> Results:
         """Yield one finding for batch norms that gather in both passes."""
         if "gathered_again" not in run.columns("statistics"):
             return
@@ -115,7 +112,7 @@ class RecomputedOtherwise(Rule):
             healthy="one update of the statistics per batch",
         )
 
-    def _dtypes(self, run: Run) -> Iterator[Finding]:
+    def _dtypes(self, run: Run) -> Results:
         """Yield one finding for outputs in another dtype."""
         if "other_dtype" not in run.columns("recomputed"):
             return
@@ -143,7 +140,7 @@ class RecomputedOtherwise(Rule):
             healthy="the same dtype in forward and in backward",
         )
 
-    def _outputs(self, run: Run) -> Iterator[Finding]:
+    def _outputs(self, run: Run) -> Results:
         """Yield one finding, the lowest module first."""
         if "difference" not in run.columns("recomputed"):
             return

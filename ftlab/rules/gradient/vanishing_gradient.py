@@ -56,12 +56,10 @@ The marks of the heatmap (1e-6, decay 0.7) are not thresholds: healthy runs cros
 - torch.optim.Adam, `eps`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
+from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import (
@@ -125,7 +123,7 @@ class VanishingGradient(Rule):
         matrix: Matrix,
         names: list[NameRecord],
         rms: NDArray[np.float32],
-    ) -> Iterator[Finding]:
+    ) -> Results:
         ratio = ratio_to_namesakes(rms, names)
         # An expert's gradient is as small as its share of the tokens.
         ratio[:, has_twin(names)] = np.nan
@@ -172,7 +170,7 @@ class VanishingGradient(Rule):
         matrix: Matrix,
         names: list[NameRecord],
         rms: NDArray[np.float32],
-    ) -> Iterator[Finding]:
+    ) -> Results:
         largest = np.nan_to_num(rms).max(axis=1)
         low = (largest > 0) & (largest < ADAM_EPSILON) & _loss_is_high(run, matrix)
         lines = np.flatnonzero(in_a_row(low, STREAK))

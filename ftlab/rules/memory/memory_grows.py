@@ -94,7 +94,7 @@ class MemoryGrows(Rule):
                     yield self._finding(growth, until, "step", steps, goes_on)
         yield from self._in_workers(run)
 
-    def _in_workers(self, run: Run) -> Iterator[Finding]:
+    def _in_workers(self, run: Run) -> Results:
         """Yield one finding for each holder, not for each worker and epoch."""
         told: set[Path] = set()
         for start in loader_starts(run):

@@ -73,7 +73,7 @@ packages other than torch and transformers: they may offload instead of recomput
 - PyTorch, `torch.distributed.algorithms._checkpoint.checkpoint_wrapper`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,7 @@ class CheckpointingMisapplied(Rule):
         if "runs" in run.columns(NESTED):
             yield from self._nested(run)
 
-    def _kept(self, run: Run) -> Iterator[Finding]:
+    def _kept(self, run: Run) -> Results:
         matrix = run.matrix(KEPT, KEPT)
         known = matrix.known & (matrix.values > 0)
         lasting, steps = _lasting(run, matrix, known)
@@ -125,7 +125,7 @@ class CheckpointingMisapplied(Rule):
         if records:
             yield self._finding(records, steps)
 
-    def _nested(self, run: Run) -> Iterator[Finding]:
+    def _nested(self, run: Run) -> Results:
         matrix = run.matrix("runs", NESTED)
         lasting, steps = _lasting(run, matrix, matrix.known)
         if not lasting.any():

@@ -48,14 +48,14 @@ selects (`layers_to_transform`) are not checked. Attributes that are later overr
 - huggingface/peft#3490 (names matched only by a prefix)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import count_of, names_of, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -69,7 +69,7 @@ class FreezingOffTarget(Rule):
     code = "MOD014"
     requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per attribute and value, and one per list of blocks."""
         facts: Mapping[str, Any] = run.facts.model.get("freezing") or {}
         alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}

@@ -40,11 +40,8 @@ are loaded by worker processes, and code without a source.
 - transformers documentation, `TrainingArguments.remove_unused_columns`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule, needs_facts, to_runs_with
+from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -60,7 +57,7 @@ class NeededColumnRemoved(Rule):
     )
     applies = to_runs_with(lambda run: "trainer_class" in run.facts.training)
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all columns."""
         first = first_facts(run)
         # Where only rows name the columns, they are known after the first one.

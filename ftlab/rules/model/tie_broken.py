@@ -44,14 +44,14 @@ that holds two different tables keeps both (equal ones become one again).
 - transformers, `PreTrainedModel.tie_weights`
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import param_places, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _BY_PEFT = (
@@ -75,7 +75,7 @@ class TieBroken(Rule):
     code = "MOD015"
     requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per pair."""
         for pair in run.facts.model.get("untied") or ():
             if pair["trainable"] and pair["copies"] != "one":

@@ -39,7 +39,7 @@ that was not measured.
 - peft 0.21.2: `utils/integrations.py` (`dequantize_bnb_weight`)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, Place
@@ -114,7 +114,7 @@ class WeightsPackedForInference(Rule):
             healthy="no weight is packed when it is trained, merged into or saved",
         )
 
-    def _warning(self, run: Run, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    def _warning(self, run: Run, facts: Mapping[str, Any]) -> Results:
         packable = facts.get("packable", [])
         if not packable:
             return

@@ -39,7 +39,6 @@ off before the head, cannot be compared; neither can a loss that is fused with t
   trains on the token after the next)
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -97,7 +96,7 @@ class MisalignedLabels(Rule):
         for row in rows:
             yield from self._check(row, _ahead(run))
 
-    def _check(self, row: LossRow, ahead: list[Place]) -> Iterator[Finding]:
+    def _check(self, row: LossRow, ahead: list[Place]) -> Results:
         follows = row.columns["label_next"]
         for column, reason in _REASONS.items():
             share = row.columns[column]

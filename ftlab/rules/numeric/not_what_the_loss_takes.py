@@ -43,7 +43,6 @@ products.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -105,7 +104,7 @@ class NotWhatTheLossTakes(Rule):
             healthy="a loss that is given logits",
         )
 
-    def _scores(self, row: LossRow) -> Iterator[Finding]:
+    def _scores(self, row: LossRow) -> Results:
         total = row.columns["log_total"]
         if not len(total) or not (np.nan_to_num(total) > FAR).all():
             return
@@ -129,7 +128,7 @@ class NotWhatTheLossTakes(Rule):
             healthy="rows of log-probabilities, whose exp sums to 1",
         )
 
-    def _divergence(self, row: LossRow) -> Iterator[Finding]:
+    def _divergence(self, row: LossRow) -> Results:
         off = row.columns.get("off_total", np.empty(0))
         op, squeezed = row.text("of"), row.text("of") in _SQUEEZED
         normalised = bool(row.name.meta.get("normalised"))

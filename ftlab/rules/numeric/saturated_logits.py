@@ -37,11 +37,9 @@ that are fused with the head keep no log-probabilities.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
@@ -67,7 +65,7 @@ class SaturatedLogits(Rule):
             if row.factor > 1 and row.text("head") and row.classes > 1:
                 yield from self._check(row)
 
-    def _check(self, row: LossRow) -> Iterator[Finding]:
+    def _check(self, row: LossRow) -> Results:
         chance = math.log(row.classes)
         entropy, loss = row.columns["loss_entropy"], row.columns["token_loss"]
         plain = row.columns["plain_loss"]

@@ -45,7 +45,7 @@ and never skips is not reported: it works like a constant scale.
   is by design)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -156,7 +156,7 @@ class UpdatesSkippedByScaler(Rule):
             healthy="one scaler, whose scale falls until updates are made",
         )
 
-    def _grown(self, run: Run, first: int) -> Iterator[Finding]:
+    def _grown(self, run: Run, first: int) -> Results:
         table, skipped = run.steps, skipped_steps(run)[first:]
         count, share = int(skipped.sum()), float(skipped.mean())
         if count < TIMES or share < SHARE:

@@ -35,11 +35,9 @@ as if the rate were set by hand: for the groups it is the same.
 - JUGGHM/PENet_ICRA2021#29 (`adjust_learning_rate` writes one rate into all groups)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.rate_formulas import Rates
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
@@ -77,9 +75,7 @@ class GroupsAtOneRate(Rule):
             if apart and rates.shape[1] == len(made):
                 yield from self._of(run, index, made, rates)
 
-    def _of(
-        self, run: Run, index: int, made: list[float], rates: Rates
-    ) -> Iterator[Finding]:
+    def _of(self, run: Run, index: int, made: list[float], rates: Rates) -> Results:
         low, high = rates.min(axis=1), rates.max(axis=1)
         raised = low > (1 + SAME) * min(made)
         flat = (high - low <= SAME * high) & raised

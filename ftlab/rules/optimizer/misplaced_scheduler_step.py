@@ -51,7 +51,7 @@ too many steps.
 - huggingface/accelerate#963, #2926; Lightning-AI/pytorch-lightning#1476
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.cycles import Cycle, cycles_of
@@ -118,7 +118,7 @@ class MisplacedSchedulerStep(Rule):
             healthy="one scheduler step per optimizer step, after it",
         )
 
-    def _within(self, run: Run, outer: int, holds: Sequence[int]) -> Iterator[Finding]:
+    def _within(self, run: Run, outer: int, holds: Sequence[int]) -> Results:
         chain, facts = f"scheduler {outer}", run.facts.schedulers
         owner = f"optimizer {_owner(run, chain)}"
         by_step = {c.step: c for c in cycles_of(run, chain, owner) if c.whole}

@@ -52,8 +52,6 @@ is not.
 - torch, `torch.optim.Adam`: `state["step"]` and the bias correction
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ftlab.records.finding import Finding
@@ -132,7 +130,7 @@ class MomentsThrownAway(Rule):
             healthy="moments and a step count that belong together",
         )
 
-    def _anew(self, run: Run) -> Iterator[Finding]:
+    def _anew(self, run: Run) -> Results:
         table = run.steps
         count = np.nan_to_num(table[COLUMN])
         begun = np.flatnonzero(np.diff(count) > 0) + 1

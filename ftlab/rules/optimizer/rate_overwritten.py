@@ -49,7 +49,7 @@ the next step raises, as there are more groups than base rates.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
@@ -95,9 +95,7 @@ class RateOverwritten(Rule):
             elif several and several[0].facts.get("class") in OWN_WAY:
                 yield from self._by_hand(run, several[0], moved[several[0].index])
 
-    def _by_hand(
-        self, run: Run, plan: Plan, entries: Sequence[LedgerEntry]
-    ) -> Iterator[Finding]:
+    def _by_hand(self, run: Run, plan: Plan, entries: Sequence[LedgerEntry]) -> Results:
         made_with, begin = _made_with(run), entries[0].detail
         all_set = 0 < len(made_with) == len(begin["lr_before"])
         if all_set and begin.get("epoch") == 1:
@@ -137,7 +135,7 @@ class RateOverwritten(Rule):
 
     def _undone(
         self, run: Run, plan: Plan, moved: dict[int, list[LedgerEntry]]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         if plan.facts.get("class") != "ReduceLROnPlateau":
             return
         entries = sorted(itertools.chain(*moved.values()), key=_time)
@@ -172,7 +170,7 @@ class RateOverwritten(Rule):
 
     def _two(
         self, run: Run, plans: Sequence[Plan], moved: dict[int, list[LedgerEntry]]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for one, other in itertools.combinations(plans, 2):
             kinds = {str(each.facts.get("class")) for each in (one, other)}
             if not kinds & OWN_WAY:

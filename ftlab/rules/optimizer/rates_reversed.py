@@ -45,7 +45,7 @@ judged: embeddings and heads beside them are no blocks of a list.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class RatesReversed(Rule):
 
     def _blocks(
         self, run: Run, rates: Sequence[float], held: Sequence[NameRecord]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for blocks, names in _lists(held).items():
             series = _series(rates, names)
             factors = [b / a for a, b in itertools.pairwise(series)]
@@ -110,7 +110,7 @@ class RatesReversed(Rule):
 
     def _factors(
         self, run: Run, rates: Sequence[float], held: Sequence[NameRecord]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         pairs = [
             (a, b)
             for a, b in _pairs(held)

@@ -9,7 +9,7 @@ next time. What turns out to be undecidable on the way a rule yields itself, mad
 import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypedDict, Unpack
+from typing import ClassVar, Literal, NotRequired, TypedDict, Unpack
 
 from ftlab.records.checklist import Layer
 from ftlab.records.class_names import class_words
@@ -130,13 +130,17 @@ Places = Sequence[Place] | Mapping[PlaceKind, str | Iterable[str]]
 
 
 class Told(TypedDict):
-    """What a finding says beside its message; ``steps`` are the first and the last."""
+    """What a finding says beside its message.
+
+    ``steps`` are the first and the last; the ``reason`` is the first of the evidence.
+    """
 
     cause: str
     fix: str
     places: Places
     steps: tuple[int, int]
-    evidence: Mapping[str, float | int | str]
+    reason: NotRequired[str]
+    evidence: NotRequired[Mapping[str, float | int | str]]
     healthy: str
 
 
@@ -220,6 +224,7 @@ class Rule(abc.ABC):
         self, severity: Severity, message: str, **told: Unpack[Told]
     ) -> Finding:
         """Make a finding of this rule, where its severity depends on the run."""
+        reason = {"reason": told["reason"]} if told.get("reason") else {}
         return Finding(
             code=self.code,
             name=self.name,
@@ -230,7 +235,7 @@ class Rule(abc.ABC):
             places=_listed(told["places"])[:MAX_PLACES],
             first_step=int(told["steps"][0]),
             last_step=int(told["steps"][1]),
-            evidence=dict(told["evidence"]),
+            evidence={**reason, **told.get("evidence", {})},
             healthy=told["healthy"],
         )
 

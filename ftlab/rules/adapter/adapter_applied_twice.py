@@ -135,12 +135,8 @@ class AdapterAppliedTwice(Rule):
             "merge_adapter() and unmerge_adapter(); reload the base before continuing.",
             places={"param": names},
             steps=(step, step),
-            evidence={
-                "reason": "by-hand",
-                "factor": factor,
-                "layers": len(names),
-                "threshold": HALF,
-            },
+            reason="by-hand",
+            evidence={"factor": factor, "layers": len(names), "threshold": HALF},
             healthy="an adapter that is merged by hand is removed, or reset to 0",
         )
 
@@ -158,8 +154,8 @@ class AdapterAppliedTwice(Rule):
             "without it.",
             places={"param": names, "call": "merge_and_unload"},
             steps=span(run),
+            reason="from-start",
             evidence={
-                "reason": "from-start",
                 "slope": found.slope,
                 "chance": found.sigma,
                 "modules": len(names),

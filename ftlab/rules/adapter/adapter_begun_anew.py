@@ -87,8 +87,8 @@ class AdapterBegunAnew(Rule):
             "it before it is reset.",
             places={"module": found.modules, "object": f"adapter {adapter}"},
             steps=(steps[0], steps[-1]),
+            reason="set-back",
             evidence={
-                "reason": "set-back",
                 "restarts": count,
                 "layers": len(found.modules),
                 "threshold": OFTEN,

@@ -155,8 +155,8 @@ class AdapterDrawnAtRandom(Rule):
             if drawn.reason == "drawn-again"
             else [config, *params],
             steps=(0, 0),
+            reason=drawn.reason,
             evidence={
-                "reason": drawn.reason,
                 "layers": len(drawn.layers),
                 "off_base": drawn.furthest,
                 "threshold": APART,
@@ -202,11 +202,8 @@ class AdapterDrawnAtRandom(Rule):
             else "torch.nn.init.zeros_(lora_B) where the adapter is created.",
             places=[config, *params] if asked else [*params, config],
             steps=(0, 0),
-            evidence={
-                "reason": law,
-                "pairs": len(norms),
-                "threshold": f"{ERRORS:g} standard errors",
-            },
+            reason=law,
+            evidence={"pairs": len(norms), "threshold": f"{ERRORS:g} standard errors"},
             healthy="B is 0 before the first step, or computed from the weight (PiSSA)",
         )
 
@@ -227,11 +224,8 @@ class AdapterDrawnAtRandom(Rule):
                 "param": [name.name for name in lost],
             },
             steps=(0, 0),
-            evidence={
-                "reason": "not-computed",
-                "pairs": len(lost),
-                "threshold": f"{ERRORS:g} standard errors",
-            },
+            reason="not-computed",
+            evidence={"pairs": len(lost), "threshold": f"{ERRORS:g} standard errors"},
             healthy="A of EVA has rows of length 1, A and B of LoRA-GA are not 0",
         )
 
@@ -269,8 +263,8 @@ class AdapterDrawnAtRandom(Rule):
             else "init_ia3_weights=True.",
             places=[*params, config] if zero else [config, *params],
             steps=(0, 0),
+            reason="zeros" if zero else "normal",
             evidence={
-                "reason": "zeros" if zero else "normal",
                 "vectors": len(names),
                 "threshold": f"{ERRORS:g} standard errors",
             },

@@ -180,8 +180,8 @@ class AdapterFrozen(Rule):
             fix=why.fix,
             places=[*why.before, *param_places(names), *why.after],
             steps=steps_of(run),
+            reason=why.kind,
             evidence={
-                "reason": why.kind,
                 "trainable": 0,
                 "adapter_tensors": total,
                 "trainable_elsewhere": others,
@@ -200,11 +200,8 @@ class AdapterFrozen(Rule):
             "unfreeze just that; or freeze nothing: torch.no_grad() is enough.",
             places={"param": found.names, "call": "requires_grad_"},
             steps=(found.step, max(run.last_step, found.step)),
-            evidence={
-                "reason": "not-thawed-again",
-                "frozen": len(found.names),
-                "thawed": found.thawed,
-            },
+            reason="not-thawed-again",
+            evidence={"frozen": len(found.names), "thawed": found.thawed},
             healthy="what is trained before an evaluation is trained after it",
         )
 
@@ -225,8 +222,8 @@ class AdapterFrozen(Rule):
                 "'lora_'; to adapt only some layers use layers_to_transform=[...].",
                 places=param_places(idle or frozen),
                 steps=steps_of(run),
+                reason="some-pairs",
                 evidence={
-                    "reason": "some-pairs",
                     "frozen_pairs": len(frozen),
                     "frozen_at_zero": len(idle),
                     "pairs": total,
@@ -251,11 +248,8 @@ class AdapterFrozen(Rule):
                     "config": part.field,
                 },
                 steps=steps_of(run),
-                evidence={
-                    "reason": part.reason,
-                    "trainable": 0,
-                    "switched_off": len(part.off),
-                },
+                reason=part.reason,
+                evidence={"trainable": 0, "switched_off": len(part.off)},
                 healthy=f"the parameters of {part.what} require gradients",
             )
 

@@ -116,7 +116,8 @@ class AdapterInFolderBelow(Rule):
             f"train(): model.load_adapter(best_checkpoint + '/{name}', {name!r}).",
             places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
-            evidence={"reason": "adapter-name", "adapters": len(below)},
+            reason="adapter-name",
+            evidence={"adapters": len(below)},
             healthy="adapter_model.safetensors is in the checkpoint's own folder",
         )
 
@@ -132,7 +133,8 @@ class AdapterInFolderBelow(Rule):
             "after train() restores it.",
             places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
-            evidence={"reason": "other-in-root", "adapters": 1},
+            reason="other-in-root",
+            evidence={"adapters": 1},
             healthy="the trained adapter is in the checkpoint's own folder",
         )
 
@@ -150,7 +152,8 @@ class AdapterInFolderBelow(Rule):
                 "call": ["from_pretrained", "save_pretrained"],
             },
             steps=(entry.step, entry.step),
-            evidence={"reason": "untrained-read", "adapters": 1},
+            reason="untrained-read",
+            evidence={"adapters": 1},
             healthy="the loaded folder contains the trained adapter",
         )
 

@@ -126,7 +126,8 @@ class AdapterInOtherPrecision(Rule):
             else "Keep adapters in float32: autocast_adapter_dtype=True.",
             places=param_places(names),
             steps=steps_of(run),
-            evidence={"reason": dtype, "tensors": count, "threshold": 0},
+            reason=dtype,
+            evidence={"tensors": count, "threshold": 0},
             healthy="adapters are float32, or of the base's 16-bit dtype",
         )
 
@@ -150,7 +151,8 @@ class AdapterInOtherPrecision(Rule):
                 "optimizer": "eps",
             },
             steps=steps_of(run),
-            evidence={"reason": "float16-eps", "tensors": count, "threshold": VANISHES},
+            reason="float16-eps",
+            evidence={"tensors": count, "threshold": VANISHES},
             healthy="adapters are float32, or of the base's bf16",
         )
 
@@ -174,8 +176,8 @@ class AdapterInOtherPrecision(Rule):
                     "call": "model.to",
                 },
                 steps=steps,
+                reason="rounded-away",
                 evidence={
-                    "reason": "rounded-away",
                     "stuck_share": share,
                     "threshold": STUCK,
                     "dtype": ", ".join(dtypes),

@@ -163,6 +163,7 @@ class AdapterMultipliedByZero(Rule):
             fix=why[1],
             places=places,
             steps=steps,
-            evidence={"reason": reason, "threshold": "exactly 0"},
+            reason=reason,
+            evidence={"threshold": "exactly 0"},
             healthy="the adapter's output is multiplied by alpha / r, above 0",
         )

@@ -250,7 +250,8 @@ class AdapterNotLoaded(Rule):
             fix=fix,
             places=_places(reason, names),
             steps=span(run, first) if step is None else (step, step),
-            evidence={"reason": reason, "tensors": len(names)},
+            reason=reason,
+            evidence={"tensors": len(names)},
             healthy="every key of the file is read, and B has the file's values",
         )
 
@@ -270,7 +271,8 @@ class AdapterNotLoaded(Rule):
             fix=fix,
             places={"call": ["set_adapter", "load_adapter"]},
             steps=span(run, first.step),
-            evidence={"reason": "inactive", "active": fresh, "trained": idle},
+            reason="inactive",
+            evidence={"active": fresh, "trained": idle},
             healthy="the loaded adapter is the active one",
         )
 
@@ -295,6 +297,7 @@ class AdapterNotLoaded(Rule):
                 "param": tensors,
             },
             steps=span(run, first.step),
-            evidence={"reason": "other-slot", "active": fresh, "filled": filled},
+            reason="other-slot",
+            evidence={"active": fresh, "filled": filled},
             healthy="the adapter that the folder was loaded into is the active one",
         )

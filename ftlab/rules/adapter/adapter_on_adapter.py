@@ -74,6 +74,8 @@ from ftlab.runlog.run import Run
 
 ONE_BASE = "one_base"
 
+_WRAPPERS = ("PeftModel", "PeftMixedModel")
+
 MIN_STEPS = 2
 """Steps in which two models on one base must have been called."""
 
@@ -96,7 +98,11 @@ class AdapterOnAdapter(Rule):
                 yield self._left(run, name, left, (count, int(described["layers"])))
 
     def _nested(self, run: Run) -> Results:
-        chain = [c for c in wiring(run).get("chain") or () if _wraps(c["class"])]
+        chain = [
+            c
+            for c in wiring(run).get("chain") or ()
+            if c["class"].startswith(_WRAPPERS)
+        ]
         for outer, inner in pairwise(chain):
             if outer["path"] and not inner["path"].startswith(f"{outer['path']}."):
                 continue
@@ -118,7 +124,8 @@ class AdapterOnAdapter(Rule):
                     "call": ["get_peft_model", "from_pretrained"],
                 },
                 steps=steps_of(run),
-                evidence={"reason": "nested", "depth": len(chain), "threshold": 1},
+                reason="nested",
+                evidence={"depth": len(chain), "threshold": 1},
                 healthy="one PeftModel, around the plain base model",
             )
             return
@@ -142,7 +149,8 @@ class AdapterOnAdapter(Rule):
             "adapters: add_adapter('second', config), then set_adapter.",
             places={"param": names, "call": "get_peft_model"},
             steps=steps,
-            evidence={"reason": "one-base", "tensors": len(names), "threshold": 0},
+            reason="one-base",
+            evidence={"tensors": len(names), "threshold": 0},
             healthy="each PeftModel has a base of its own",
         )
 
@@ -163,10 +171,7 @@ class AdapterOnAdapter(Rule):
                 "config": "target_modules",
             },
             steps=steps_of(run),
-            evidence={"reason": "left-over", "layers": count, "threshold": 0},
+            reason="left-over",
+            evidence={"layers": count, "threshold": 0},
             healthy="every layer with the adapter is targeted by its configuration",
         )
-
-
-def _wraps(kind: str) -> bool:
-    return kind.startswith(("PeftModel", "PeftMixedModel"))

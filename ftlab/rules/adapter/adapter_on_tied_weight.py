@@ -118,11 +118,8 @@ class AdapterOnTiedWeight(Rule):
                 "config": "target_modules",
             },
             steps=(change.first, change.last),
-            evidence={
-                "reason": "merged",
-                "change": change.relative,
-                "names": len(names),
-            },
+            reason="merged",
+            evidence={"change": change.relative, "names": len(names)},
             healthy="a merge changes only the module that has the adapter",
         )
 
@@ -137,7 +134,8 @@ class AdapterOnTiedWeight(Rule):
             "blocks[1].mix = blocks[0].mix.",
             places={"module": [*bare, *half], "config": "target_modules"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "half-wrapped", "places": len(bare), "threshold": 0},
+            reason="half-wrapped",
+            evidence={"places": len(bare), "threshold": 0},
             healthy="a shared module has its adapter in every place",
         )
 
@@ -154,7 +152,8 @@ class AdapterOnTiedWeight(Rule):
             "ensure_weight_tying=True, or untie the weights before merging.",
             places={"param": [*plain, *adapted], "config": "target_modules"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "tied", "adapted": len(adapted), "others": len(plain)},
+            reason="tied",
+            evidence={"adapted": len(adapted), "others": len(plain)},
             healthy="no weight under an adapter is another module's weight",
         )
 
@@ -174,8 +173,8 @@ class AdapterOnTiedWeight(Rule):
             "(tie_word_embeddings=False) and keep both in modules_to_save.",
             places={"param": [*plain, *trained], "config": "modules_to_save"},
             steps=span(run, first),
+            reason="copy",
             evidence={
-                "reason": "copy",
                 "copied": len(copied),
                 "trained": len(trained),
                 "others": len(plain),

@@ -152,7 +152,8 @@ class AdapterOnWrongBase(Rule):
                 "the same weights.",
                 places={"config": "base_model_name_or_path"},
                 steps=span(run),
-                evidence={"reason": "name", "saved": saved, "loaded": live},
+                reason="name",
+                evidence={"saved": saved, "loaded": live},
                 healthy="the base is the one named in adapter_config.json",
             )
 
@@ -169,8 +170,8 @@ class AdapterOnWrongBase(Rule):
             "base_model_name_or_path in adapter_config.json, at the same revision.",
             places={"param": names, "config": "base_model_name_or_path"},
             steps=span(run),
+            reason="weights",
             evidence={
-                "reason": "weights",
                 "different": len(names),
                 "weights": compared.weights,
                 "largest_difference": compared.largest,
@@ -189,7 +190,8 @@ class AdapterOnWrongBase(Rule):
             f"{name} in the configuration.",
             places={"config": name, "file": "adapter keys"},
             steps=steps,
-            evidence={"reason": "drawn", "threshold": 0},
+            reason="drawn",
+            evidence={"threshold": 0},
             healthy="the part is generated from the same key, or is in the file",
         )
 
@@ -209,7 +211,8 @@ class AdapterOnWrongBase(Rule):
                 "param": [f"{module}.base_layer.weight" for module in held],
             },
             steps=(0, 0),
-            evidence={"reason": "residual", "slope": slope, "threshold": NEAR},
+            reason="residual",
+            evidence={"slope": slope, "threshold": NEAR},
             healthy="the slope of a base weight on its adapter's delta is 0 or below",
         )
 

@@ -170,8 +170,8 @@ class AdapterStuckAtZero(Rule):
             fix=fix,
             places={"param": names},
             steps=(first, last),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "pairs": len(members),
                 "effective_steps": count,
                 "threshold": MIN_EFFECTIVE,

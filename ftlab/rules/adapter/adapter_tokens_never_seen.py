@@ -111,7 +111,8 @@ class AdapterTokensNeverSeen(Rule):
             fix='task_type="CAUSAL_LM" in the configuration, and get_peft_model.',
             places=[_CONFIG, Place("config", "task_type")],
             steps=steps_of(run),
-            evidence={"reason": "not-passed-on", "class": caller},
+            reason="not-passed-on",
+            evidence={"class": caller},
             healthy="the model is a PeftModelForCausalLM",
         )
 
@@ -134,12 +135,8 @@ class AdapterTokensNeverSeen(Rule):
             "into each row.",
             places=[_CONFIG],
             steps=steps,
-            evidence={
-                "reason": "seldom" if invoked else "never",
-                "rows": int(rows),
-                "invoked": int(invoked),
-                "threshold": SHARE,
-            },
+            reason="seldom" if invoked else "never",
+            evidence={"rows": int(rows), "invoked": int(invoked), "threshold": SHARE},
             healthy="every row contains the invocation tokens",
         )
 
@@ -159,11 +156,7 @@ class AdapterTokensNeverSeen(Rule):
             "data was tokenized with.",
             places={"config": "trainable_token_indices"},
             steps=steps,
-            evidence={
-                "reason": "never-seen",
-                "tokens": trained,
-                "seen": 0,
-                "threshold": STEPS,
-            },
+            reason="never-seen",
+            evidence={"tokens": trained, "seen": 0, "threshold": STEPS},
             healthy="the tokens occur in the batches",
         )

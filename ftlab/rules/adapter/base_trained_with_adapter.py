@@ -110,8 +110,8 @@ class BaseTrainedWithAdapter(Rule):
             "the adapter, use modules_to_save.",
             places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
+            reason="base-trainable",
             evidence={
-                "reason": "base-trainable",
                 "weights_under_adapters": count_of(under),
                 "elements": elements,
                 "threshold": 0,
@@ -134,7 +134,8 @@ class BaseTrainedWithAdapter(Rule):
             "target_modules to train them in full.",
             places={"param": names, "config": ["modules_to_save", "target_modules"]},
             steps=steps_of(run),
-            evidence={"reason": "copy", "tensors": len(names), "threshold": 0},
+            reason="copy",
+            evidence={"tensors": len(names), "threshold": 0},
             healthy="a module is either in target_modules or in modules_to_save",
         )
 
@@ -150,11 +151,8 @@ class BaseTrainedWithAdapter(Rule):
             "inject_adapter_in_model set it.",
             places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
-            evidence={
-                "reason": "letters",
-                "parameters": count_of(lettered),
-                "threshold": 0,
-            },
+            reason="letters",
+            evidence={"parameters": count_of(lettered), "threshold": 0},
             healthy="no base weight is trained, or only those selected by their full "
             "name",
         )
@@ -184,8 +182,8 @@ class BaseTrainedWithAdapter(Rule):
                 "param": names_of(biases),
             },
             steps=steps,
+            reason="reference" if passes else "bias",
             evidence={
-                "reason": "reference" if passes else "bias",
                 "biases": count_of(biases),
                 "passes": len(passes),
                 "threshold": 0,

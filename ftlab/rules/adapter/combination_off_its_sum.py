@@ -162,8 +162,8 @@ class CombinationOffItsSum(Rule):
                 "object": f"adapter {name}",
             },
             steps=steps_of(run),
+            reason="overscaled",
             evidence={
-                "reason": "overscaled",
                 "scaling": scaling,
                 "sum_of_weights": _strength(weights),
                 "threshold": STRONG,
@@ -181,7 +181,8 @@ class CombinationOffItsSum(Rule):
             fix=_COPY.format(name) if part == "heads" else _APART.format(field),
             places={"config": field, "object": f"adapter {name}"},
             steps=steps_of(run),
-            evidence={"reason": part, "layers": int(found["layers"]), "threshold": 0},
+            reason=part,
+            evidence={"layers": int(found["layers"]), "threshold": 0},
             healthy="a single adapter combined with weight 1 is that adapter",
         )
 
@@ -200,8 +201,8 @@ class CombinationOffItsSum(Rule):
                 "object": f"adapter {name}",
             },
             steps=(entry.step, entry.step),
+            reason="never-active",
             evidence={
-                "reason": "never-active",
                 "adapter": name,
                 "active": active,
                 "forwards": forwards,

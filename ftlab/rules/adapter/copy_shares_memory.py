@@ -87,12 +87,8 @@ class CopySharesMemory(Rule):
             "they are loaded.",
             places={"param": row["tensors"], "call": "set_peft_model_state_dict"},
             steps=span(run),
-            evidence={
-                "reason": "adapters",
-                "shared": row["shared"],
-                "pairs": row["pairs"],
-                "threshold": 0,
-            },
+            reason="adapters",
+            evidence={"shared": row["shared"], "pairs": row["pairs"], "threshold": 0},
             healthy="each adapter has memory of its own",
         )
 
@@ -112,6 +108,7 @@ class CopySharesMemory(Rule):
                 *param_places(trained),
             ],
             steps=steps_of(run),
-            evidence={"reason": "same-memory", "tensors": count, "threshold": 0},
+            reason="same-memory",
+            evidence={"tensors": count, "threshold": 0},
             healthy="frozen tensors have memory of their own",
         )

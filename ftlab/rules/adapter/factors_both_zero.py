@@ -94,8 +94,8 @@ class FactorsBothZero(Rule):
             "the one applied last at 0.",
             places=params(lost),
             steps=(first, last),
+            reason="both-zero",
             evidence={
-                "reason": "both-zero",
                 "layers": len(found),
                 "tensors": len(lost),
                 "threshold": "exactly 0",

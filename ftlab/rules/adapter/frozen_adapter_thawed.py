@@ -135,7 +135,8 @@ class FrozenAdapterThawed(Rule):
                 "config": "inference_mode",
             },
             steps=(steps[0], steps[-1]),
-            evidence={"reason": why, "tensors": len(tensors), "threshold": 0},
+            reason=why,
+            evidence={"tensors": len(tensors), "threshold": 0},
             healthy="an adapter that was loaded for inference keeps its values",
         )
 

@@ -141,8 +141,8 @@ class FrozenWeightsChanged(Rule):
             "loop and its callbacks; reload the base weights.",
             places=[*(Place("param", name) for name in names), *([place] * stepped)],
             steps=(first, last),
+            reason="optimizer" if stepped else "written",
             evidence={
-                "reason": "optimizer" if stepped else "written",
                 "weights": len(found),
                 "change": worst.relative,
                 "changed_share": worst.share,
@@ -170,8 +170,8 @@ class FrozenWeightsChanged(Rule):
             "copy, sync only the adapter, or hold the base in float32.",
             places={"param": names, "call": calls_of(run, "merge", "unmerge")},
             steps=(min(each.first for each in found), last),
+            reason="merge-cycles",
             evidence={
-                "reason": "merge-cycles",
                 "cycles": cycles,
                 "change": worst.relative,
                 "changed_share": share,

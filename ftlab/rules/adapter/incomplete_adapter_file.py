@@ -218,7 +218,8 @@ class IncompleteAdapterFile(Rule):
                 *([Place("config", "modules_to_save")] if reason == "absent" else ()),
             ],
             steps=steps,
-            evidence={"reason": reason, "tensors": len(names)},
+            reason=reason,
+            evidence={"tensors": len(names)},
             healthy="the file contains every tensor of the adapter, finite, with the "
             "model's values",
         )

@@ -161,8 +161,8 @@ class MergeOffItsDelta(Rule):
             "weight's orientation.",
             places={"param": names},
             steps=(step, step),
+            reason=kind,
             evidence={
-                "reason": kind,
                 "factor": factor,
                 "right": 1.0,
                 "scaling": first.scaling,
@@ -189,8 +189,8 @@ class MergeOffItsDelta(Rule):
             fix=_FIX if worst.meta.get("quantized") else _FIX_FLOAT,
             places={"module": names, "call": calls},
             steps=(min(each[2] for each in found), last),
+            reason="rounding",
             evidence={
-                "reason": "rounding",
                 "error": ratio,
                 "layers": len(found),
                 "threshold": _bound(worst.meta),

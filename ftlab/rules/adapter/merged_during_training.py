@@ -109,8 +109,8 @@ class MergedDuringTraining(Rule):
                 *tensors_in(run, layers),
             ],
             steps=(first, last),
+            reason="merged",
             evidence={
-                "reason": "merged",
                 "merged_layers": len(layers),
                 "layers": state.mergeable,
                 "passes": len(found),
@@ -131,7 +131,8 @@ class MergedDuringTraining(Rule):
             "after training.",
             places=[Place("call", call) for call in calls] + params(tensors),
             steps=(first, last),
-            evidence={"reason": "unloaded", "layers": 0, "tensors": len(tensors)},
+            reason="unloaded",
+            evidence={"layers": 0, "tensors": len(tensors)},
             healthy="the adapter layers that the optimizer holds are in the model",
         )
 
@@ -157,8 +158,8 @@ class MergedDuringTraining(Rule):
                 "module": layers,
             },
             steps=(steps[0], steps[-1]),
+            reason="stepped",
             evidence={
-                "reason": "stepped",
                 "steps": len(steps),
                 "merged_layers": len(layers),
                 "base_change": change,

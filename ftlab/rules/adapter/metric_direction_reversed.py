@@ -104,11 +104,8 @@ class MetricDirectionReversed(Rule):
                 ]
             },
             steps=span(run),
-            evidence={
-                "reason": "name" if named else "computed",
-                "metric": metric,
-                "evaluations": len(values),
-            },
+            reason="name" if named else "computed",
+            evidence={"metric": metric, "evaluations": len(values)},
             healthy="greater_is_better matches the metric's direction",
         )
 

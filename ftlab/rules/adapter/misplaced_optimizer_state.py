@@ -74,7 +74,8 @@ class MisplacedOptimizerState(Rule):
     def check(self, run: Run) -> Results:
         """Yield one finding for the beginning, or for the first load that has it."""
         first = first_facts(run).step
-        fits = [("before step", first, fit) for fit in _at_start(run)]
+        known = start(run).get("optimizer_fit", ())
+        fits = [("before step", first, fit) for fit in known]
         fits += [("step", e.step, e.detail) for e in optimizer_loads(run)]
         for when, step, fit in fits:
             if finding := self._finding(run, f"{when} {step}", step, fit):
@@ -114,11 +115,8 @@ class MisplacedOptimizerState(Rule):
             "when its state was saved, after adding the adapter.",
             places={"optimizer": "state", "param": [name for name in names if name]},
             steps=span(run, step),
-            evidence={"reason": reason, "tensors": count},
+            reason=reason,
+            evidence={"tensors": count},
             healthy="every state has its parameter's shape, and B points along its own "
             "moments",
         )
-
-
-def _at_start(run: Run) -> list[Mapping[str, Any]]:
-    return list(start(run).get("optimizer_fit", ()))

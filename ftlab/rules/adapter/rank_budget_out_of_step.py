@@ -230,12 +230,8 @@ class RankBudgetOutOfStep(Rule):
             fix=fix,
             places=places,
             steps=steps,
-            evidence={
-                "reason": reason,
-                "tinit": plan.begin,
-                "total_step": plan.total,
-                "threshold": OFF,
-            },
+            reason=reason,
+            evidence={"tinit": plan.begin, "total_step": plan.total, "threshold": OFF},
             healthy="the allocator is passed each optimizer step, up to total_step",
         )
 

@@ -170,8 +170,8 @@ class ReferenceOffStart(Rule):
                 ],
             },
             steps=(first, last),
+            reason=found.reason,
             evidence={
-                "reason": found.reason,
                 "steps": len(found.steps),
                 "measured": found.measured,
                 **({} if loss is None else {"loss": loss}),
@@ -196,7 +196,8 @@ class ReferenceOffStart(Rule):
                 "call": "disable_adapter",
             },
             steps=(steps[0], steps[-1]),
-            evidence={"reason": "base-under-adapter", "steps": len(steps)},
+            reason="base-under-adapter",
+            evidence={"steps": len(steps)},
             healthy="before the first step policy and reference agree",
         )
 
@@ -226,11 +227,8 @@ class ReferenceOffStart(Rule):
                 "call": ["disable_adapter"] if steps else (),
             },
             steps=(first, last),
-            evidence={
-                "reason": "residual" if steps else "changed",
-                "init_lora_weights": method,
-                "reference_passes": len(steps),
-            },
+            reason="residual" if steps else "changed",
+            evidence={"init_lora_weights": method, "reference_passes": len(steps)},
             healthy="with the adapter off the model is the base model",
         )
 

@@ -145,8 +145,8 @@ class ResumedInPart(Rule):
                 "call": ["lr_scheduler.last_epoch"] if again else (),
             },
             steps=span(run, first.step),
+            reason="resumed" if resumed else "trained-before",
             evidence={
-                "reason": "resumed" if resumed else "trained-before",
                 "states": 0,
                 "first_step": first.step,
                 "last_epoch": max(epochs, default=-1),
@@ -172,7 +172,8 @@ class ResumedInPart(Rule):
                 "optimizer": "lr",
             },
             steps=span(run, first),
-            evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
+            reason="schedule",
+            evidence={"first_step": first, "last_epoch": 0},
             healthy="a resumed scheduler is at the step at which the run continues",
         )
 
@@ -204,12 +205,8 @@ class ResumedInPart(Rule):
                 "file": "scheduler.pt",
             },
             steps=span(run, first),
-            evidence={
-                "reason": "rate",
-                "ratio": rate / asked,
-                "asked": asked,
-                "used": rate,
-            },
+            reason="rate",
+            evidence={"ratio": rate / asked, "asked": asked, "used": rate},
             healthy="a resumed schedule starts from the rate in the arguments",
         )
 
@@ -229,7 +226,8 @@ class ResumedInPart(Rule):
             "load only the weights, without resume_from_checkpoint.",
             places={"config": ["max_steps", "num_train_epochs"], "call": "train"},
             steps=span(run, first.step),
-            evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
+            reason="at-its-end",
+            evidence={"first_step": first.step, "end": end},
             healthy="the run's last step is above that of its checkpoint",
         )
 

@@ -108,8 +108,8 @@ class SavedUnloadable(Rule):
             f"'{mark}.' from the keys of files that are already saved.",
             places={"file": what, "module": modules},
             steps=span(run, run.facts.step),
+            reason="wrapper-name",
             evidence={
-                "reason": "wrapper-name",
                 "renamed": renamed["renamed"],
                 "keys": renamed["keys"],
                 "threshold": 0,
@@ -133,7 +133,8 @@ class SavedUnloadable(Rule):
             f"model.{inner} yourself.",
             places={"module": inner, "file": "model.safetensors"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "wrapper", "outer": outer, "inner": inner},
+            reason="wrapper",
+            evidence={"outer": outer, "inner": inner},
             healthy="the model that a Trainer trains is the PeftModel itself",
         )
 
@@ -152,6 +153,7 @@ class SavedUnloadable(Rule):
                 "file": ["adapter_config.json", "model.safetensors"],
             },
             steps=(first, last.step),
-            evidence={"reason": "beside", "threshold": 0},
+            reason="beside",
+            evidence={"threshold": 0},
             healthy="a folder contains a full model, or an adapter",
         )

@@ -147,8 +147,8 @@ class ScalingOffConfiguration(Rule):
             "rescale_adapter_scale(model, c): around the work at that strength.",
             places={"module": names, "config": "scaling"},
             steps=(first, last),
+            reason="drift",
             evidence={
-                "reason": "drift",
                 "pairs": len(names),
                 "first": before,
                 "last": now,
@@ -181,12 +181,8 @@ class ScalingOffConfiguration(Rule):
             fix="Set lora_alpha in the LoraConfig before get_peft_model.",
             places={"config": ["lora_alpha", "scaling"]},
             steps=(run.facts.step, run.facts.step),
-            evidence={
-                "reason": "configuration",
-                "configured": asked,
-                "in_layers": alpha,
-                "threshold": TOLERANCE,
-            },
+            reason="configuration",
+            evidence={"configured": asked, "in_layers": alpha, "threshold": TOLERANCE},
             healthy="configuration and layers have the same alpha",
         )
 
@@ -213,8 +209,8 @@ class ScalingOffConfiguration(Rule):
             "alpha_pattern.",
             places={"module": names, "config": "scaling"},
             steps=steps,
+            reason="layer",
             evidence={
-                "reason": "layer",
                 "pairs": len(factors),
                 "smallest_factor": low,
                 "largest_factor": high,

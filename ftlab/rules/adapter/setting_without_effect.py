@@ -121,6 +121,7 @@ class SettingWithoutEffect(Rule):
             fix=fix.format(**words),
             places={"config": field},
             steps=steps_of(run),
-            evidence={"reason": reason, "value": value[:80], "threshold": 0},
+            reason=reason,
+            evidence={"value": value[:80], "threshold": 0},
             healthy="every setting is used by the layers",
         )

@@ -117,8 +117,8 @@ class StartOffBase(Rule):
             else "Call the frozen layer (base(x)), or add its bias.",
             places={"module": modules, "param": [name for name in vectors if scaled]},
             steps=(0, 0),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "off_base": first["off_base"],
                 "off_explained": first[column],
                 "threshold": APART,

@@ -92,7 +92,8 @@ class StateNotCopied(Rule):
             "immediately.",
             places={"call": "state_dict", "file": file},
             steps=(entry.step, entry.step),
-            evidence={"reason": "written-late", "tensors": stale, "updates": updates},
+            reason="written-late",
+            evidence={"tensors": stale, "updates": updates},
             healthy="a written state is a copy, or was taken after the last update",
         )
 
@@ -105,6 +106,7 @@ class StateNotCopied(Rule):
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or clone each tensor.",
             places={"call": ["load_state_dict", "state_dict"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "own-memory", "tensors": aliased},
+            reason="own-memory",
+            evidence={"tensors": aliased},
             healthy="the restored tensors are copies",
         )

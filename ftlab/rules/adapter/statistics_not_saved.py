@@ -78,10 +78,7 @@ class StatisticsNotSaved(Rule):
             "while training.",
             places={"module": norms, "config": "modules_to_save"},
             steps=steps,
-            evidence={
-                "reason": "saved" if saved else "moves",
-                "norms": len(norms),
-                "threshold": 0,
-            },
+            reason="saved" if saved else "moves",
+            evidence={"norms": len(norms), "threshold": 0},
             healthy="statistics do not change, or are saved with the adapter",
         )

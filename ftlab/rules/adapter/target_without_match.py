@@ -199,12 +199,8 @@ class TargetWithoutMatch(Rule):
             else f"Correct {field} ({listed(lost, 4)}) with names from this model.",
             places={"config": field, "module": verdict.missed},
             steps=steps_of(run),
-            evidence={
-                "reason": field,
-                "without_match": len(lost),
-                "asked": asked,
-                "threshold": 0,
-            },
+            reason=field,
+            evidence={"without_match": len(lost), "asked": asked, "threshold": 0},
             healthy="every entry matches at least one module",
         )
 
@@ -217,7 +213,8 @@ class TargetWithoutMatch(Rule):
             fix=cut.fix,
             places={"config": cut.field, "module": cut.names},
             steps=steps_of(run),
-            evidence={"reason": cut.reason, "layers": cut.count, "threshold": 0},
+            reason=cut.reason,
+            evidence={"layers": cut.count, "threshold": 0},
             healthy="every entry matches the layers that it names, and no others",
         )
 
@@ -238,8 +235,8 @@ class TargetWithoutMatch(Rule):
             "layers_to_transform, or a regular expression as target_modules.",
             places={"config": "layers_to_transform", "module": names},
             steps=steps_of(run),
+            reason="other-index",
             evidence={
-                "reason": "other-index",
                 "outside": count_of(outside),
                 "blocks": ",".join(map(str, misread["indices"])),
                 "threshold": 0,
@@ -262,8 +259,8 @@ class TargetWithoutMatch(Rule):
             fix=f"{FIELD}=[...] with only the last layer of the feed-forward part.",
             places={"config": FIELD, "module": [*outside, *inside]},
             steps=steps_of(run),
+            reason=FIELD,
             evidence={
-                "reason": FIELD,
                 "at_output": len(outside),
                 "at_input": len(inside),
                 "threshold": 0,

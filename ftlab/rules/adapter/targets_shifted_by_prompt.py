@@ -86,8 +86,8 @@ class TargetsShiftedByPrompt(Rule):
             "labels to the model, which puts -100 in front of them.",
             places={"config": "num_virtual_tokens", "call": "loss", "data": "labels"},
             steps=(int(steps[0]), int(steps[-1])),
+            reason="cut-at-the-beginning",
             evidence={
-                "reason": "cut-at-the-beginning",
                 "early": share,
                 "right": float(right.max()),
                 "threshold": EARLY,

@@ -103,8 +103,8 @@ class TaskHeadFrozen(Rule):
                 Place("config", "modules_to_save"),
             ],
             steps=steps_of(run),
+            reason="adapted" if adapted else "frozen",
             evidence={
-                "reason": "adapted" if adapted else "frozen",
                 "std": head["std"],
                 "drawn_with": head["expected_std"],
                 "threshold": "4 standard errors",

@@ -127,8 +127,8 @@ class TrainedWeightsInNoFile(Rule):
             fix=fix,
             places={"file": named[-1], "param": left},
             steps=(last.step, last.step),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "missing": int(detail["left_count"]),
                 "trained": int(detail["of"]),
                 "threshold": 0,

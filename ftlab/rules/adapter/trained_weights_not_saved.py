@@ -131,7 +131,8 @@ class TrainedWeightsNotSaved(Rule):
             "model.merge_and_unload().save_pretrained(folder).",
             places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
-            evidence={"reason": "wrapped-base", "keys": detail["inside"]},
+            reason="wrapped-base",
+            evidence={"keys": detail["inside"]},
             healthy="a fully saved model has no key with base_layer in it",
         )
 
@@ -145,7 +146,8 @@ class TrainedWeightsNotSaved(Rule):
             "first.",
             places={"call": ["unload", "save_pretrained"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
+            reason="unloaded",
+            evidence={"keys": int(entry.detail.get("keys", 0))},
             healthy="the adapter is saved, or merged into what is saved",
         )
 
@@ -161,7 +163,8 @@ class TrainedWeightsNotSaved(Rule):
             f"merge_and_unload(adapter_names=[{trained}]).",
             places={"call": ["merge_and_unload", "set_adapter", "save_pretrained"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "other-merged", "adapters": len(held)},
+            reason="other-merged",
+            evidence={"adapters": len(held)},
             healthy="the trained adapter is among the merged ones",
         )
 
@@ -176,7 +179,8 @@ class TrainedWeightsNotSaved(Rule):
             "omit selected_adapters.",
             places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
-            evidence={"reason": "other-adapter", "adapters": len(held)},
+            reason="other-adapter",
+            evidence={"adapters": len(held)},
             healthy="the trained adapter is among the saved ones",
         )
 

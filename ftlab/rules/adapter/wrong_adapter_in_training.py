@@ -126,8 +126,8 @@ class WrongAdapterInTraining(Rule):
                 Place("optimizer", "param_groups"),
             ],
             steps=(first, last),
+            reason="not-in-optimizer",
             evidence={
-                "reason": "not-in-optimizer",
                 "active": ", ".join(ran),
                 "held": ", ".join(mine),
                 "passes": len(found),
@@ -151,12 +151,8 @@ class WrongAdapterInTraining(Rule):
                 Place("call", "set_adapter"),
             ],
             steps=left.steps,
-            evidence={
-                "reason": "left-active",
-                "active": now,
-                "held": before,
-                "threshold": 0,
-            },
+            reason="left-active",
+            evidence={"active": now, "held": before, "threshold": 0},
             healthy="the same adapter is active before and after an evaluation",
         )
 
@@ -176,8 +172,8 @@ class WrongAdapterInTraining(Rule):
                 Place("call", "set_adapter"),
             ],
             steps=(first, last),
+            reason="frozen-one-active",
             evidence={
-                "reason": "frozen-one-active",
                 "active": ", ".join(ran),
                 "held": ", ".join(mine),
                 "passes": len(found),
@@ -205,11 +201,8 @@ class WrongAdapterInTraining(Rule):
                 *_tensors(run, active),
             ],
             steps=(first, last),
-            evidence={
-                "reason": "frozen-before-backward",
-                "lost": ", ".join(lost),
-                "passes": len(found),
-            },
+            reason="frozen-before-backward",
+            evidence={"lost": ", ".join(lost), "passes": len(found)},
             healthy="an adapter stays trainable from its forward to the end of its "
             "backward",
         )

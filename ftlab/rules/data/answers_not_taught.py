@@ -99,11 +99,8 @@ class AnswersNotTaught(SampleRule):
                 lambda turn: turn.start,
                 cause="add_generation_prompt=True was left on for rows of training.",
                 fix="apply_chat_template(..., add_generation_prompt=False).",
-                evidence={
-                    "reason": "opening",
-                    "samples": len(opened),
-                    "threshold": SHARE,
-                },
+                reason="opening",
+                evidence={"samples": len(opened), "threshold": SHARE},
                 healthy="samples that end with the end of an answer",
             )
         yield from self._unlabelled(run, sights)
@@ -131,11 +128,8 @@ class AnswersNotTaught(SampleRule):
             fix="Columns prompt and completion, or assistant_only_loss=True with a "
             "template that has {% generation %}; a marker only as it is tokenised in "
             "its context.",
-            evidence={
-                "reason": "no-labels",
-                "samples": len(silent),
-                "threshold": SHARE,
-            },
+            reason="no-labels",
+            evidence={"samples": len(silent), "threshold": SHARE},
             healthy="labels that count on every whole answer",
         )
 

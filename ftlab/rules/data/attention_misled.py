@@ -157,7 +157,8 @@ class AttentionMisled(SampleRule):
             severity=Severity.ERROR,
             cause="The mask is 1 at the padding and 0 at the text.",
             fix="attention_mask = (input_ids != pad_token_id).long().",
-            evidence={"reason": "inverted", "samples": len(sick), "threshold": SAMPLES},
+            reason="inverted",
+            evidence={"samples": len(sick), "threshold": SAMPLES},
             healthy="1 at the text, 0 at the padding",
         )
 
@@ -187,8 +188,8 @@ class AttentionMisled(SampleRule):
             else "Pass attention_mask, 0 at the padding.",
             places=places(found),
             steps=(step, step),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "share": worst["share"],
                 "tokens": worst["tokens"],
                 "query": worst["query"],
@@ -209,8 +210,8 @@ class AttentionMisled(SampleRule):
             fix=fix,
             places=_tokens([shift for _, shift in told]),
             steps=(min(steps), max(steps)),
+            reason=_REASONS[reason],
             evidence={
-                "reason": _REASONS[reason],
                 "texts": len(told),
                 "positions": worst["by"],
                 "sample": worst["row"],
@@ -229,8 +230,8 @@ class AttentionMisled(SampleRule):
             fix="Cut or leave out what is longer, or scale the rotary positions.",
             places=_tokens([first]),
             steps=(step, found[-1][0]),
+            reason="beyond-range",
             evidence={
-                "reason": "beyond-range",
                 "positions": longest,
                 "threshold": first["limit"],
                 "sample": first["row"],

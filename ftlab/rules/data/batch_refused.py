@@ -85,8 +85,8 @@ class BatchRefused(Rule):
             fix=fix,
             places=each.places if of_token else [Place("data", odd.field)],
             steps=(each.step, each.step),
+            reason=odd.kind,
             evidence={
-                "reason": odd.kind,
                 "field": odd.field,
                 "value": odd.value,
                 "token": odd.piece,

@@ -113,12 +113,8 @@ class BeginningWrong(SampleRule):
             "and add_special_tokens=False kept the tokenizer from adding it.",
             fix="apply_chat_template(..., tokenize=True), or add_special_tokens=True "
             "for text that was rendered without BOS.",
-            evidence={
-                "reason": "missing",
-                "samples": len(opened),
-                "threshold": SHARE,
-                "token": bos,
-            },
+            reason="missing",
+            evidence={"samples": len(opened), "threshold": SHARE, "token": bos},
             healthy="one BOS in front of every conversation",
         )
 
@@ -164,8 +160,8 @@ class BeginningWrong(SampleRule):
             "apply_chat_template(..., tokenize=True)."
             if early
             else "tokenizer(answer, add_special_tokens=False).",
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(found),
                 "threshold": OF_DOUBLE if early else SHARE,
                 "token": bos,
@@ -194,8 +190,8 @@ class BeginningWrong(SampleRule):
             cause="The prompt is put in front of completions that begin with it.",
             fix="Take the prompt out of the completions, or leave out the prompt "
             "column.",
+            reason="prompt-twice",
             evidence={
-                "reason": "prompt-twice",
                 "samples": len(found),
                 "all": len(samples.sights),
                 "threshold": share,

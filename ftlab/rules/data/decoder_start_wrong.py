@@ -131,8 +131,8 @@ class DecoderStartWrong(Rule):
                 Place("config", "decoder_start_token_id"),
             ],
             steps=(min(steps), max(steps)),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "rows": len(rows),
                 "all": total,
                 "threshold": OF_TWICE if reason == "twice" else OF_WORDED,

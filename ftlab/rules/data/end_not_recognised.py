@@ -126,12 +126,8 @@ class EndNotRecognised(SampleRule):
             "not have.",
             fix="A template of this model, or add the strings as special tokens, "
             "resize the embeddings and train the new rows.",
-            evidence={
-                "reason": "in-pieces",
-                "token": string,
-                "pieces": count,
-                "threshold": 1,
-            },
+            reason="in-pieces",
+            evidence={"token": string, "pieces": count, "threshold": 1},
             healthy="one token for the end of an answer",
             behind=[Place("config", "tokenizer.chat_template")],
         )
@@ -164,10 +160,12 @@ class EndNotRecognised(SampleRule):
             cause="The mark is that of another model's tokenizer; this one reads it as "
             "text.",
             fix="tokenizer.eos_token in its place.",
-            places=_places(held),
+            places=row_places(
+                (row_name(m, r), s) for m, r, s, _ in held.places[:PLACES]
+            ),
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "mark": text,
                 "samples": number,
                 "sample": first[1],
@@ -198,8 +196,8 @@ class EndNotRecognised(SampleRule):
             "generation config.",
             fix="Add it: model.generation_config.eos_token_id = [...], or make it the "
             "tokenizer's eos_token before training.",
+            reason="not-heeded",
             evidence={
-                "reason": "not-heeded",
                 "samples": count,
                 "threshold": SHARE,
                 "token": piece,
@@ -245,10 +243,6 @@ def _says_end(text: str) -> bool:
     words = re.findall("[a-z]+", inner.lower())
     named = any(_ENDING.fullmatch(word) for word in words)
     return bars or named or inner == "/s"
-
-
-def _places(held: _Held) -> list[Place]:
-    return row_places((row_name(m, r), s) for m, r, s, _ in held.places[:PLACES])
 
 
 def _end(sample: SampleFacts) -> Control | None:

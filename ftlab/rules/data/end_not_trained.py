@@ -147,8 +147,8 @@ class EndNotTrained(SampleRule):
             "is a token that ends texts as well.",
             fix="The tokenizer's own mask, padded with 0 (tokenizer.pad), or one by "
             "length: arange(width) < lengths[:, None].",
+            reason="hidden-within",
             evidence={
-                "reason": "hidden-within",
                 "samples": len(sick),
                 "tokens": count,
                 "threshold": HIDDEN,
@@ -172,8 +172,8 @@ class EndNotTrained(SampleRule):
             severity=Severity.WARNING if reason == "mask" else Severity.ERROR,
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(left_out),
                 "trained_ends": 0,
                 "token": samples.piece(number),
@@ -195,12 +195,8 @@ class EndNotTrained(SampleRule):
             "this tokenizer adds none by itself.",
             fix="text + tokenizer.eos_token in the formatting, or a chat template "
             "that closes the last answer.",
-            evidence={
-                "reason": "no-end",
-                "samples": len(sights),
-                "ends": 0,
-                "token": last,
-            },
+            reason="no-end",
+            evidence={"samples": len(sights), "ends": 0, "token": last},
             healthy="EOS, or the end of a turn, behind every answer",
         )
 

@@ -121,8 +121,8 @@ class GeneratedBehindText(Rule):
             fix=fix,
             places=places,
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "prompts": prompts,
                 "of": int(found[0].detail["rows"]),
                 "generations": len(found),

@@ -162,12 +162,8 @@ class IdsMisread(SampleRule):
                 fix=_AGAIN,
                 places={"data": f"input_ids beside {told['column']}"},
                 steps=(-1, -1),
-                evidence={
-                    "reason": "another-text",
-                    "rows": apart,
-                    "of": int(told["rows"]),
-                    "threshold": KEPT,
-                },
+                reason="another-text",
+                evidence={"rows": apart, "of": int(told["rows"]), "threshold": KEPT},
                 healthy="the ids of the text",
             )
 

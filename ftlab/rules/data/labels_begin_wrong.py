@@ -168,8 +168,8 @@ class LabelsBeginWrong(SampleRule):
             lambda each: min(_border(each), ends[id(each)]),
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(alike),
                 "of": of,
                 "border": _border(first.sample),
@@ -218,8 +218,8 @@ class LabelsBeginWrong(SampleRule):
             cause="The prompt ends with a space, and the tokenizer joins it to the "
             "word behind it: training has another prompt than inference.",
             fix="No space at the end of the prompt; let the answer begin with it.",
+            reason="space-merged",
             evidence={
-                "reason": "space-merged",
                 "samples": len(merged),
                 "of": len(own) + len(merged),
                 "threshold": SPACES,
@@ -248,7 +248,8 @@ class LabelsBeginWrong(SampleRule):
             cause="The prompt was counted too short, or the mark of answers stands "
             "within their opening.",
             fix="Let the mask begin where the generation prompt ends.",
-            evidence={"reason": "prompt-end", "answers": len(partly)},
+            reason="prompt-end",
+            evidence={"answers": len(partly)},
             healthy=_HEALTHY,
         )
 

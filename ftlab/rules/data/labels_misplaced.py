@@ -141,12 +141,8 @@ class LabelsMisplaced(SampleRule):
             cause="Labels hold the padding of their texts as it is.",
             fix="labels[attention_mask == 0] = -100; of a decoder's answers, "
             "labels[labels == tokenizer.pad_token_id] = -100.",
-            evidence={
-                "reason": "padding",
-                "labels": count,
-                "samples": len(sick),
-                "threshold": LABELS,
-            },
+            reason="padding",
+            evidence={"labels": count, "samples": len(sick), "threshold": LABELS},
             healthy="-100 on all padding",
         )
 
@@ -165,8 +161,8 @@ class LabelsMisplaced(SampleRule):
             "sorted or shuffled alone.",
             fix="Make labels of the ids that are in the batch: labels = "
             "input_ids.clone(), then -100 where nothing is to be learnt.",
+            reason="other-rows",
             evidence={
-                "reason": "other-rows",
                 "samples": len(sick),
                 "of": seen,
                 "threshold": SAMPLES,
@@ -198,8 +194,8 @@ class LabelsMisplaced(SampleRule):
             "tokens.",
             fix="Align them: encoding.word_ids() names the word of each token; -100 "
             "where it is None, and on second pieces.",
+            reason="per-word",
             evidence={
-                "reason": "per-word",
                 "samples": len(sick),
                 "of": len(known),
                 "threshold": SHARE,
@@ -229,8 +225,8 @@ class LabelsMisplaced(SampleRule):
             else "labels = input_ids.clone() in front of the masking.",
             places=token_places(sights, lambda sample: _place(sample, reason)),
             steps=(first, last),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "label": label,
                 "share": share,
                 "threshold": FILLER if filler else SINGLE,

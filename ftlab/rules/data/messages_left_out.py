@@ -155,7 +155,8 @@ class MessagesLeftOut(SampleRule):
             lambda turn: turn.start if calls else turn.first,
             cause=cause,
             fix=fix,
-            evidence={"reason": reason, "answers": len(found)},
+            reason=reason,
+            evidence={"answers": len(found)},
             healthy="turns that hold what the messages say",
             behind=[_TEMPLATE],
         )
@@ -179,12 +180,8 @@ class MessagesLeftOut(SampleRule):
                 _TEMPLATE,
             ],
             steps=(-1, -1),
-            evidence={
-                "reason": str(found["kind"]),
-                "rows": rows,
-                "looked": looked,
-                "threshold": SHARE,
-            },
+            reason=str(found["kind"]),
+            evidence={"rows": rows, "looked": looked, "threshold": SHARE},
             healthy="ids that hold what the messages say",
         )
 

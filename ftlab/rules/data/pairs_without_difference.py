@@ -80,8 +80,8 @@ class PairsWithoutDifference(Rule):
             else "Give chosen and rejected a column each; drop pairs that are equal.",
             places=places_of(seen.some),
             steps=(min(steps), max(steps)),
+            reason="cut" if cut else "equal",
             evidence={
-                "reason": "cut" if cut else "equal",
                 "pairs": seen.pairs,
                 "equal": seen.equal,
                 "share": share,

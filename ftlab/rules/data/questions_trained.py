@@ -113,11 +113,8 @@ class QuestionsTrained(SampleRule):
             cause=_CAUSES[reason],
             fix="assistant_only_loss=True with a template that marks answers by "
             "{% generation %}, or columns prompt and completion.",
-            evidence={
-                "reason": reason,
-                "labels": count,
-                "share": count / max(total, 1),
-            },
+            reason=reason,
+            evidence={"labels": count, "share": count / max(total, 1)},
             healthy="labels within answers alone, where these are to be learnt",
             before=[Place("config", setting)] if setting else [],
         )
@@ -139,8 +136,8 @@ class QuestionsTrained(SampleRule):
             "text of a user, or further turns follow.",
             fix="Mask turn by turn, by the chat template's own {% generation %} or by "
             "roles; search the last marker where a row holds one answer.",
+            reason="marker-again",
             evidence={
-                "reason": "marker-again",
                 "samples": len(sick),
                 "of": len(known),
                 "threshold": 1,

@@ -150,8 +150,8 @@ class RowsBadlyDrawn(Rule):
                 ]
             },
             steps=(min(steps), max(steps)),
+            reason="in-batch",
             evidence={
-                "reason": "in-batch",
                 "batches": len(twice),
                 "of": len(looked),
                 "rows": first.rows,
@@ -172,12 +172,8 @@ class RowsBadlyDrawn(Rule):
                 "torch.utils.data.get_worker_info().",
                 places={"data": f"{dataset}, {workers} workers", "sample": "0"},
                 steps=(0, each.step),
-                evidence={
-                    "reason": "by-workers",
-                    "workers": workers,
-                    "dataset": dataset,
-                    "threshold": BATCHES,
-                },
+                reason="by-workers",
+                evidence={"workers": workers, "dataset": dataset, "threshold": BATCHES},
                 healthy="each batch once in an epoch",
             )
 
@@ -203,12 +199,8 @@ class RowsBadlyDrawn(Rule):
             else "Make the generator once, before the loop over epochs.",
             places={"object": start.sampler or "DataLoader"},
             steps=(start.step, start.step),
-            evidence={
-                "reason": "same-order",
-                "rows": min(whole),
-                "epochs": len(whole),
-                "threshold": LEAST,
-            },
+            reason="same-order",
+            evidence={"rows": min(whole), "epochs": len(whole), "threshold": LEAST},
             healthy="another order in each epoch",
         )
 
@@ -227,7 +219,8 @@ class RowsBadlyDrawn(Rule):
             fix="ignore_data_skip=False, or another data_seed for the rest.",
             places={"config": "args.ignore_data_skip"},
             steps=(step, step),
-            evidence={"reason": "resumed", "used": used, "threshold": PART},
+            reason="resumed",
+            evidence={"used": used, "threshold": PART},
             healthy="batches that were used are left out",
         )
 
@@ -253,12 +246,8 @@ class RowsBadlyDrawn(Rule):
             fix="DataLoader(shuffle=True), or dataset.shuffle(seed) for a stream.",
             places={"data": f"{start.dataset}, {start.order}"},
             steps=(start.step, start.step),
-            evidence={
-                "reason": "sorted",
-                "rows": len(rows),
-                "labels": kinds,
-                "threshold": EACH,
-            },
+            reason="sorted",
+            evidence={"rows": len(rows), "labels": kinds, "threshold": EACH},
             healthy="labels that change from row to row",
         )
 

@@ -142,8 +142,8 @@ class SamplesCut(SampleRule):
             cause=f"Samples are truncated at {length} tokens, and their end goes with "
             "what is cut off.",
             fix="Raise max_length, or leave out what does not fit.",
+            reason="end",
             evidence={
-                "reason": "end",
                 "samples": len(cut),
                 "share": share,
                 "threshold": MANY,
@@ -168,8 +168,8 @@ class SamplesCut(SampleRule):
             severity=Severity.INFO if plain else Severity.WARNING,
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(cut),
                 "length": first.length,
                 "token": samples.piece(first.head[0]),

@@ -103,7 +103,8 @@ class TemplateAddsText(TurnRule):
                 "write before an answer.",
                 fix="The same text before the answers that are trained, or the switch "
                 "that leaves it out on both sides.",
-                evidence={"reason": "no-prefix", "prompt": left, "training": right},
+                reason="no-prefix",
+                evidence={"prompt": left, "training": right},
                 healthy="a prompt that is the beginning of a trained conversation",
                 behind=[_TEMPLATE],
             )
@@ -120,7 +121,8 @@ class TemplateAddsText(TurnRule):
                 cause="The tokenizer takes it away with the token: rstrip or lstrip.",
                 fix="The same tokenizer at serving, or AddedToken(..., rstrip=False, "
                 "lstrip=False).",
-                evidence={"reason": "stripped", "tokens": names, "space": space},
+                reason="stripped",
+                evidence={"tokens": names, "space": space},
                 healthy="ids that hold what the template writes",
                 before=[Place("config", "tokenizer.added_tokens_decoder")],
             )

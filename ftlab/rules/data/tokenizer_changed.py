@@ -158,11 +158,8 @@ class TokenizerChanged(Rule):
             "new tokenizer.",
             places={"object": "tokenizer"},
             steps=(event.step, event.step),
-            evidence={
-                "reason": "reloaded" if reloaded else "changed",
-                "parts": ", ".join(parts),
-                "digest": str(event.detail["digest"]),
-            },
+            reason="reloaded" if reloaded else "changed",
+            evidence={"parts": ", ".join(parts), "digest": str(event.detail["digest"])},
             healthy="one fingerprint for all steps",
         )
 
@@ -180,10 +177,8 @@ class TokenizerChanged(Rule):
             fix=fix,
             places={"file": news.files if source else [news.folder]},
             steps=(step, step),
-            evidence={
-                "reason": "changed-on-disk" if source else news.matter,
-                "parts": parts,
-            },
+            reason="changed-on-disk" if source else news.matter,
+            evidence={"parts": parts},
             healthy=healthy,
         )
 

@@ -151,7 +151,8 @@ class TokenizerFilesDisagree(Rule):
             fix=way.fix,
             places=[*map(_place, says), *_setting(each.subject)],
             steps=(step, step),
-            evidence={"reason": each.reason, **says},
+            reason=each.reason,
+            evidence={**says},
             healthy=way.healthy,
         )
 

@@ -82,12 +82,8 @@ class AccumulationNeverHappens(Rule):
                 "call": "accelerator.accumulate",
             },
             steps=steps,
-            evidence={
-                "reason": "not-accumulated",
-                "updates": len(updates),
-                "gathered": asked,
-                "threshold": UPDATES,
-            },
+            reason="not-accumulated",
+            evidence={"updates": len(updates), "gathered": asked, "threshold": UPDATES},
             healthy="each update has as many backwards as gradient_accumulation_steps",
         )
 

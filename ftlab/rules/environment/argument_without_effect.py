@@ -109,6 +109,7 @@ class ArgumentWithoutEffect(Rule):
             fix=fix.format(**words),
             places=[Place("config", idle.name), *also],
             steps=span(run),
-            evidence={"reason": idle.reason, "asked": str(idle.value)[:80]},
+            reason=idle.reason,
+            evidence={"asked": str(idle.value)[:80]},
             healthy="every argument that was set takes effect",
         )

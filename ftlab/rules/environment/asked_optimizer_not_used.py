@@ -87,7 +87,8 @@ class AskedOptimizerNotUsed(Rule):
             places=[Place("config", name) for name, *_ in off]
             + [Place("object", "train_dataloader" if loads else "optimizer")],
             steps=span(run),
-            evidence={"reason": off[0][3], "settings": len(off), "threshold": SAME},
+            reason=off[0][3],
+            evidence={"settings": len(off), "threshold": SAME},
             healthy="the run uses what is set in the arguments",
         )
 

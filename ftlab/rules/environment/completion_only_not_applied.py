@@ -96,10 +96,7 @@ class CompletionOnlyNotApplied(Rule):
             '"text".',
             places={"config": name, "data": "labels"},
             steps=(first, last),
-            evidence={
-                "reason": "foreign-collator" if foreign else "no-mask",
-                "labels": labels,
-                "threshold": 0,
-            },
+            reason="foreign-collator" if foreign else "no-mask",
+            evidence={"labels": labels, "threshold": 0},
             healthy="labels of -100 on every prompt",
         )

@@ -74,12 +74,8 @@ class ContextLost(Rule):
             fix="Start it in `with ftlab.scope():`, or set that again in its function.",
             places={"call": [lost.called, lost.started]},
             steps=(step, step),
-            evidence={
-                "reason": lost.what,
-                "was": was,
-                "now": now,
-                "holder": lost.holder,
-            },
+            reason=lost.what,
+            evidence={"was": was, "now": now, "holder": lost.holder},
             healthy="the model has the settings of who started it",
         )
 

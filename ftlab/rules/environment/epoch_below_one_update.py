@@ -69,7 +69,8 @@ class EpochBelowOneUpdate(Rule):
             fix="dataloader_drop_last=False, or a smaller per_device_train_batch_size.",
             places={"config": ["dataloader_drop_last", "per_device_train_batch_size"]},
             steps=span(run),
-            evidence={"reason": "no-batch", "rows": rows, "batch_size": size},
+            reason="no-batch",
+            evidence={"rows": rows, "batch_size": size},
             healthy="an epoch has at least one batch",
         )
 
@@ -84,10 +85,7 @@ class EpochBelowOneUpdate(Rule):
                 "config": ["gradient_accumulation_steps", "per_device_train_batch_size"]
             },
             steps=span(run),
-            evidence={
-                "reason": "short-window",
-                "batches": batches,
-                "threshold": window,
-            },
+            reason="short-window",
+            evidence={"batches": batches, "threshold": window},
             healthy="an epoch has more batches than an update uses",
         )

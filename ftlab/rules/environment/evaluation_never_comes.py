@@ -89,7 +89,8 @@ class EvaluationNeverComes(Rule):
             "an eval_delay beyond the end.",
             places={"config": (by, *waits)},
             steps=span(run),
-            evidence={"reason": "none", "evaluations": 0, "planned_steps": steps},
+            reason="none",
+            evidence={"evaluations": 0, "planned_steps": steps},
             healthy="an evaluation before the run ends",
         )
 
@@ -102,10 +103,7 @@ class EvaluationNeverComes(Rule):
             fix="Evaluate more often, or lower early_stopping_patience.",
             places={"config": ["early_stopping_patience", "eval_steps"]},
             steps=span(run),
-            evidence={
-                "reason": "patience",
-                "evaluations": count,
-                "threshold": patience,
-            },
+            reason="patience",
+            evidence={"evaluations": count, "threshold": patience},
             healthy="more evaluations than early stopping waits for",
         )

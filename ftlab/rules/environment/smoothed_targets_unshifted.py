@@ -72,6 +72,7 @@ class SmoothedTargetsUnshifted(Rule):
             f"label_smoothing={factor}).",
             places={"config": "label_smoothing_factor", "call": "compute_loss"},
             steps=span(run),
-            evidence={"reason": "unshifted", "factor": float(factor)},
+            reason="unshifted",
+            evidence={"factor": float(factor)},
             healthy="the loss compares each position with the token after it",
         )

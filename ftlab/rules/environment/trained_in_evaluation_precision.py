@@ -78,6 +78,7 @@ class TrainedInEvaluationPrecision(Rule):
             "evaluate() and train().",
             places={"config": name, "call": "evaluate"},
             steps=span(run),
-            evidence={"reason": "cast", "dtype": dtype},
+            reason="cast",
+            evidence={"dtype": dtype},
             healthy="an evaluation does not change the precision of trained parameters",
         )

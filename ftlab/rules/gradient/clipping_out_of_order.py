@@ -123,8 +123,8 @@ class ClippingOutOfOrder(Rule):
                 Place("config", "max_grad_norm"),
             ],
             steps=(first, last),
+            reason="after-step" if late else "before-backward",
             evidence={
-                "reason": "after-step" if late else "before-backward",
                 "updates": len(wrong),
                 "limit": limit,
                 "norm": max(seen, default=float("nan")),
@@ -151,8 +151,8 @@ class ClippingOutOfOrder(Rule):
                 "config": "max_grad_norm",
             },
             steps=(first, last),
+            reason="between-backwards",
             evidence={
-                "reason": "between-backwards",
                 "updates": len(wrong),
                 "early_clips": early,
                 "factor": factor,
@@ -178,8 +178,8 @@ class ClippingOutOfOrder(Rule):
                 "config": "max_grad_norm",
             },
             steps=(first, last),
+            reason="before-unscale",
             evidence={
-                "reason": "before-unscale",
                 "limit": limit,
                 "scale": scale,
                 "left": limit / scale,

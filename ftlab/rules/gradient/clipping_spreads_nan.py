@@ -81,11 +81,8 @@ class ClippingSpreadsNan(Rule):
             f"resume from a checkpoint before step {step}.",
             places={"param": [name.name for name in names], "call": "clip_grad_norm_"},
             steps=(step, step),
-            evidence={
-                "reason": "spread",
-                "broken_before": len(bad),
-                "sound_before": sound,
-            },
+            reason="spread",
+            evidence={"broken_before": len(bad), "sound_before": sound},
             healthy="a finite norm, or a skipped step",
         )
 

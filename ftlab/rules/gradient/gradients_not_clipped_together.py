@@ -191,8 +191,8 @@ class GradientsNotClippedTogether(Rule):
             fix="Clip a list of the parameters that the optimizer holds.",
             places={"call": what, "config": "max_grad_norm"},
             steps=(first, last),
+            reason="nothing",
             evidence={
-                "reason": "nothing",
                 "given": given,
                 "trained": of,
                 "updates": len(idle),
@@ -215,8 +215,8 @@ class GradientsNotClippedTogether(Rule):
             "purpose.",
             places={"call": "clip_grad_norm_", "param": [name.name for name in left]},
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "left_out": shown.left_out,
                 "trained": shown.trained,
                 "norm": worst,
@@ -244,8 +244,8 @@ class GradientsNotClippedTogether(Rule):
                 "param": [name.name for name in records_of(run, rows)],
             },
             steps=(first, last),
+            reason="one-by-one",
             evidence={
-                "reason": "one-by-one",
                 "updates": len(wrong),
                 "limit": worst.limit,
                 "norm": worst.norm,
@@ -268,8 +268,8 @@ class GradientsNotClippedTogether(Rule):
             fix="Clip in one place, to one limit.",
             places={"call": "clip_grad_norm_", "config": "max_grad_norm"},
             steps=(first, last),
+            reason="two-limits",
             evidence={
-                "reason": "two-limits",
                 "smaller": min(limits),
                 "larger": max(limits),
                 "updates": len(wrong),

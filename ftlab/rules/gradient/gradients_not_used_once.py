@@ -234,7 +234,8 @@ class GradientsNotUsedOnce(Rule):
             fix=fix,
             places=places,
             steps=(steps[0], steps[-1]),
-            evidence={"reason": reason, "looks": len(steps), **evidence},
+            reason=reason,
+            evidence={"looks": len(steps), **evidence},
             healthy=HEALTHY,
         )
 

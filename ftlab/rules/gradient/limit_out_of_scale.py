@@ -156,8 +156,8 @@ class LimitOutOfScale(Rule):
             fix=_FIXES.get(word, _FIX),
             places={"call": f"clip_grad_{call.target}_", "config": "max_grad_norm"},
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "limit": limit_of(call),
                 "value": value,
                 "updates": len(wrong),

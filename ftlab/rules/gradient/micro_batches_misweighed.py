@@ -150,8 +150,8 @@ class MicroBatchesMisweighed(Rule):
             fix=told.fix.format(**words),
             places=_places(run, word, shown),
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "micro_batches": shown.count,
                 "total_weight": shown.total,
                 "updates": len(chosen),

@@ -118,8 +118,8 @@ class NeverUpdated(Rule):
             fix=_FIXES[reason],
             places=[*_PLACES[reason], Place("config", "gradient_accumulation_steps")],
             steps=(-1, -1),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "backwards": backwards,
                 "steps_held_back": int(known["held"]),
                 "times_cleared": int(known["clears"]),

@@ -104,11 +104,8 @@ class RecomputedOtherwise(Rule):
             "without running statistics there.",
             places={"module": names, "call": "checkpoint"},
             steps=steps,
-            evidence={
-                "reason": "statistics-twice",
-                "modules": len(names),
-                "threshold": 0,
-            },
+            reason="statistics-twice",
+            evidence={"modules": len(names), "threshold": 0},
             healthy="one update of the statistics per batch",
         )
 
@@ -136,7 +133,8 @@ class RecomputedOtherwise(Rule):
             "state in forward and enter it in backward.",
             places={"call": "torch.autocast", "module": names},
             steps=steps,
-            evidence={"reason": "other-dtype", "modules": len(names)},
+            reason="other-dtype",
+            evidence={"modules": len(names)},
             healthy="the same dtype in forward and in backward",
         )
 

@@ -73,12 +73,8 @@ class UnevenMicroBatches(Rule):
             "update.",
             places={"call": "loss.backward", "config": "gradient_accumulation_steps"},
             steps=steps,
-            evidence={
-                "reason": "mean-of-means",
-                "apart": most,
-                "looks": len(uneven),
-                "threshold": APART,
-            },
+            reason="mean-of-means",
+            evidence={"apart": most, "looks": len(uneven), "threshold": APART},
             healthy="each label of an update weighs the same",
         )
 

@@ -99,6 +99,7 @@ class AutocastLost(Rule):
                 "module": name,
             },
             steps=(last + 1, end),
-            evidence={"reason": "wrapper-removed", "last_on": last},
+            reason="wrapper-removed",
+            evidence={"last_on": last},
             healthy="autocast stays on from the first step to the last",
         )

@@ -149,7 +149,8 @@ class CheckpointingMisapplied(Rule):
                 CONFIG,
             ],
             steps=steps,
-            evidence={"reason": "nested", "modules": len(names), "runs": runs},
+            reason="nested",
+            evidence={"modules": len(names), "runs": runs},
             healthy="a checkpointed module runs twice for each forward",
         )
 
@@ -170,7 +171,8 @@ class CheckpointingMisapplied(Rule):
             if reason in ("forward-replaced", "mark-unread")
             else [CONFIG, ENABLE, *modules],
             steps=steps,
-            evidence={"reason": reason, "modules": len(names)},
+            reason=reason,
+            evidence={"modules": len(names)},
             healthy="checkpointed blocks are recomputed in backward",
         )
 

@@ -105,12 +105,8 @@ class CompiledModelRunsEagerly(Rule):
             "in place.",
             places={"call": "torch.compile", "module": "model"},
             steps=(first, last),
-            evidence={
-                "reason": "bypassed",
-                "calls": calls,
-                "compiled": 0,
-                "threshold": 0,
-            },
+            reason="bypassed",
+            evidence={"calls": calls, "compiled": 0, "threshold": 0},
             healthy=HEALTHY,
         )
 
@@ -140,12 +136,8 @@ class CompiledModelRunsEagerly(Rule):
                 "module": names,
             },
             steps=(step, step),
-            evidence={
-                "reason": "failed",
-                "failed": count,
-                "compiled": compiled,
-                "threshold": 0,
-            },
+            reason="failed",
+            evidence={"failed": count, "compiled": compiled, "threshold": 0},
             healthy=HEALTHY,
         )
 
@@ -170,6 +162,7 @@ class CompiledModelRunsEagerly(Rule):
                 "config": "recompile_limit",
             },
             steps=(step, step),
-            evidence={"reason": "limit", "guard": guard, "line": line, "threshold": 0},
+            reason="limit",
+            evidence={"guard": guard, "line": line, "threshold": 0},
             healthy=HEALTHY,
         )

@@ -79,10 +79,7 @@ class CopyRunsOriginal(Rule):
                 "object": f"another {kind}",
             },
             steps=(first, last),
-            evidence={
-                "reason": "forward-of-the-original",
-                "calls": count,
-                "threshold": 0,
-            },
+            reason="forward-of-the-original",
+            evidence={"calls": count, "threshold": 0},
             healthy="a copy runs with its own weights",
         )

@@ -94,12 +94,8 @@ class DropoutOffConfiguration(Rule):
             "of the dropouts in the layers.",
             places={"config": setting, "object": f"adapter {adapter}"},
             steps=steps_of(run),
-            evidence={
-                "reason": kind,
-                "asked": asked,
-                "used": max(used, default=0.0),
-                "layers": layers,
-            },
+            reason=kind,
+            evidence={"asked": asked, "used": max(used, default=0.0), "layers": layers},
             healthy="the layers use the configured dropout",
         )
 

@@ -148,12 +148,8 @@ class EvaluationModeInTraining(Rule):
             fix=why.fix,
             places=_places(modules),
             steps=steps,
-            evidence={
-                "reason": why.kind,
-                "modules": len(modules),
-                "threshold": 0,
-                **total,
-            },
+            reason=why.kind,
+            evidence={"modules": len(modules), "threshold": 0, **total},
             healthy="trained modules that depend on the mode are in training mode",
         )
 

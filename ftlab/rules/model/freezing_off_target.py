@@ -101,12 +101,8 @@ class FreezingOffTarget(Rule):
             fix=f"module.{call}, with the underscore, before the optimizer is built.",
             places={"param": names, "call": "requires_grad", "object": where},
             steps=steps_of(run),
-            evidence={
-                "reason": "attribute",
-                "parameters": count,
-                "attributes": len(marks),
-                "threshold": 0.9,
-            },
+            reason="attribute",
+            evidence={"parameters": count, "attributes": len(marks), "threshold": 0.9},
             healthy="parameters are frozen or trained as the attribute says",
         )
 
@@ -134,8 +130,8 @@ class FreezingOffTarget(Rule):
                 "call": "requires_grad_",
             },
             steps=steps_of(run),
+            reason="digits",
             evidence={
-                "reason": "digits",
                 "blocks": blocks["blocks"],
                 "chosen": chosen,
                 "caught": len(caught),

@@ -97,6 +97,7 @@ class ModeFixedByTracing(Rule):
             "trace the module in the mode it is used in.",
             places={"module": name.name, "call": "torch.jit.trace"},
             steps=steps,
-            evidence={"reason": kind, "dropouts": dropouts, "threshold": 0},
+            reason=kind,
+            evidence={"dropouts": dropouts, "threshold": 0},
             healthy="dropout is on in training, and off in evaluation",
         )

@@ -81,6 +81,7 @@ class NeededColumnRemoved(Rule):
                 "call": readers,
             },
             steps=span(run, first.step),
-            evidence={"reason": "read-and-removed", "columns": len(columns)},
+            reason="read-and-removed",
+            evidence={"columns": len(columns)},
             healthy="every column that is read is kept",
         )

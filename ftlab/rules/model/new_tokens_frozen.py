@@ -110,12 +110,9 @@ class NewTokensFrozen(Rule):
                 "config": "trainable_token_indices",
             },
             steps=steps,
-            evidence={
-                "reason": ("output" if output else "input")
-                + ("-frozen" if frozen else "-without-gradient"),
-                "rows": count,
-                "threshold": 0,
-            },
+            reason=("output" if output else "input")
+            + ("-frozen" if frozen else "-without-gradient"),
+            evidence={"rows": count, "threshold": 0},
             healthy="rows of new tokens that are used change at each update",
         )
 

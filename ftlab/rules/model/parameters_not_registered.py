@@ -102,11 +102,8 @@ class ParametersNotRegistered(Rule):
             "what is kept out on purpose.",
             places={"param": [name.name for name in found], "object": where},
             steps=steps,
-            evidence={
-                "reason": "not-saved" if held else "not-trained",
-                "parameters": len(found),
-                "threshold": 0,
-            },
+            reason="not-saved" if held else "not-trained",
+            evidence={"parameters": len(found), "threshold": 0},
             healthy="every parameter in the loss is one of model.parameters()",
         )
 

@@ -104,8 +104,8 @@ class QuantisedHead(Rule):
                 "config": "llm_int8_skip_modules",
             },
             steps=steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "bits": head["bits"],
                 "std": head["std"],
                 "threshold": "4 standard errors and 3 %",

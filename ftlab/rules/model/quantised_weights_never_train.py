@@ -44,7 +44,6 @@ overflows, were not measured.
 import re
 from collections.abc import Sequence
 
-from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
@@ -93,7 +92,7 @@ class QuantisedWeightsNeverTrain(Rule):
             fix="Put LoRA on the quantised layers (prepare_model_for_kbit_training, "
             "then get_peft_model with target_modules='all-linear'), or load the model "
             "in bf16.",
-            places=[*(Place("module", name) for name in layers), *_weights(layers)],
+            places={"module": layers, "param": [f"{name}.weight" for name in layers]},
             steps=(0, step),
             evidence={
                 "quantised_layers": len(layers),
@@ -112,7 +111,3 @@ def _is_within(name: str, layers: Sequence[str]) -> bool:
     """Tell whether a tensor is a bias or another part of a quantised layer's weight."""
     owner, _, part = name.rpartition(".")
     return part == "weight" and owner in layers
-
-
-def _weights(layers: Sequence[str]) -> list[Place]:
-    return [Place("param", f"{name}.weight") for name in layers]

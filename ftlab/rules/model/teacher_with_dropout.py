@@ -118,8 +118,8 @@ class TeacherWithDropout(Rule):
             + (", and train() after it." if kind == "own" else "."),
             places=[call, module] if kind == "own" else [module, call],
             steps=noisy.steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "dropouts_on": noisy.dropouts,
                 "passes": noisy.passes,
                 "share": SHARE,

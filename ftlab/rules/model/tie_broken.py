@@ -101,11 +101,8 @@ class TieBroken(Rule):
                 *calls,
             ],
             steps=steps_of(run),
-            evidence={
-                "reason": "copies" if copies else "two-tensors",
-                "trainable": len(trained),
-                "threshold": 0,
-            },
+            reason="copies" if copies else "two-tensors",
+            evidence={"trainable": len(trained), "threshold": 0},
             healthy="embedding and head are one parameter, or tie_word_embeddings is "
             "false",
         )

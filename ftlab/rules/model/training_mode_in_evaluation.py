@@ -76,8 +76,8 @@ class TrainingModeInEvaluation(Rule):
             fix="Call model.eval() before the evaluation and model.train() after it.",
             places={"call": "model.eval"},
             steps=(first, last),
+            reason="losses" if measured else "outputs",
             evidence={
-                "reason": "losses" if measured else "outputs",
                 "forwards": forwards,
                 "dropouts_on": dropouts,
                 "threshold": f"{BATCHES} forwards in a row",

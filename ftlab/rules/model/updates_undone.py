@@ -120,7 +120,8 @@ class UpdatesUndone(Rule):
             "updates, or check the condition around it.",
             places={"call": ["optimizer.step", "copy_"]},
             steps=_span(steps),
-            evidence={"reason": "put-back", "updates": len(steps), "threshold": OFTEN},
+            reason="put-back",
+            evidence={"updates": len(steps), "threshold": OFTEN},
             healthy="each update starts from the weights that the last one left",
         )
 
@@ -141,11 +142,8 @@ class UpdatesUndone(Rule):
             "the copy.",
             places={"call": ["copy_", "load_state_dict"]},
             steps=_span(steps),
-            evidence={
-                "reason": "back-at-first",
-                "times": len(steps),
-                "threshold": OFTEN,
-            },
+            reason="back-at-first",
+            evidence={"times": len(steps), "threshold": OFTEN},
             healthy="weights are never again what they were at the first step",
         )
 
@@ -175,8 +173,8 @@ class UpdatesUndone(Rule):
             "is over, in a finally block.",
             places={"call": ["evaluate", "copy_"]},
             steps=_span(steps),
+            reason="left-by-evaluation",
             evidence={
-                "reason": "left-by-evaluation",
                 "evaluations": len(steps),
                 "lost": number(lost),
                 "threshold": MOST,

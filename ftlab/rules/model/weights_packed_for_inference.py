@@ -110,7 +110,8 @@ class WeightsPackedForInference(Rule):
             fix=FIX,
             places=[*(Place("module", name) for name in layers), *_further(run, what)],
             steps=steps,
-            evidence={"reason": what, "layers": len(layers), "threshold": 0},
+            reason=what,
+            evidence={"layers": len(layers), "threshold": 0},
             healthy="no weight is packed when it is trained, merged into or saved",
         )
 
@@ -127,7 +128,8 @@ class WeightsPackedForInference(Rule):
             fix=FIX,
             places={"module": packable, "config": "support_avx512bf16_for_cpu"},
             steps=(step, step),
-            evidence={"reason": "packable", "layers": len(packable), "threshold": 0},
+            reason="packable",
+            evidence={"layers": len(packable), "threshold": 0},
             healthy="support_avx512bf16_for_cpu is False where a model is trained",
         )
 

@@ -93,8 +93,8 @@ class EvaluationLossRises(Rule):
             "load_best_model_at_end=True; use fewer epochs, or more samples.",
             places={"object": [found.metric, "loss"]},
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "since": found.since,
                 "lowest": found.lowest,
                 "latest": now,

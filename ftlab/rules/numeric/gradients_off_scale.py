@@ -118,8 +118,8 @@ class GradientsOffScale(Rule):
             fix="Call scaler.step for every optimizer, then scaler.update() once.",
             places={"call": ["scaler.update before scaler.step", "scaler.update"]},
             steps=(first, last),
+            reason="unscaled-twice" if told.twice else "updated-in-between",
             evidence={
-                "reason": "unscaled-twice" if told.twice else "updated-in-between",
                 "updates": len(told.found),
                 "changed": len(told.changed),
                 "threshold": UPDATES,
@@ -139,12 +139,8 @@ class GradientsOffScale(Rule):
             fix=fix,
             places={"call": places},
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": reason,
-                "updates": len(steps),
-                "scale": scale,
-                "threshold": UPDATES,
-            },
+            reason=reason,
+            evidence={"updates": len(steps), "scale": scale, "threshold": UPDATES},
             healthy="every loss scaled once, every gradient unscaled once",
         )
 

@@ -158,7 +158,8 @@ class LossKeptHigh(Rule):
             fix=fix,
             places=places,
             steps=(step, int(row.steps[-1])),
-            evidence={"reason": reason, **bounds, **evidence},
+            reason=reason,
+            evidence={**bounds, **evidence},
             healthy="a loss that can fall to nearly 0: smoothing of about 0.1, scores "
             "that may differ by 10 or more",
         )

@@ -179,8 +179,8 @@ class LossWorseThanGuessing(Rule):
             fix=fix,
             places=places,
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "loss": mean,
                 "guessing": chance,
                 "threshold": ABOVE,

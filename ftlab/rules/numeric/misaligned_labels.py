@@ -123,7 +123,8 @@ class MisalignedLabels(Rule):
             fix=_FIX,
             places={"data": "labels", "op": row.text("loss")},
             steps=(first, last),
-            evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
+            reason=reason,
+            evidence={"share": share, "threshold": EXPLAINED},
             healthy="the label is the next token, or the masked one",
         )
 

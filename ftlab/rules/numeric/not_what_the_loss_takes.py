@@ -100,7 +100,8 @@ class NotWhatTheLossTakes(Rule):
             fix=f"Give the loss the logits, without the {op}.",
             places={"op": [op, row.text("loss")]},
             steps=(step, int(row.steps[-1])),
-            evidence={"reason": "probabilities", "op": op, "threshold": "logits"},
+            reason="probabilities",
+            evidence={"op": op, "threshold": "logits"},
             healthy="a loss that is given logits",
         )
 
@@ -120,11 +121,8 @@ class NotWhatTheLossTakes(Rule):
             fix="Use cross_entropy, or pass the output of log_softmax to nll_loss.",
             places={"op": ["cross_entropy", "nll_loss"]},
             steps=(step, int(row.steps[-1])),
-            evidence={
-                "reason": "scores",
-                "log_total": float(total[0]),
-                "threshold": FAR,
-            },
+            reason="scores",
+            evidence={"log_total": float(total[0]), "threshold": FAR},
             healthy="rows of log-probabilities, whose exp sums to 1",
         )
 
@@ -146,11 +144,7 @@ class NotWhatTheLossTakes(Rule):
             "probabilities.",
             places={"op": ["kl_div", op]},
             steps=(step, int(row.steps[-1])),
-            evidence={
-                "reason": "probabilities" if squeezed else "scores",
-                "op": op,
-                "off_total": float(off[0]),
-                "threshold": FROM_ONE,
-            },
+            reason="probabilities" if squeezed else "scores",
+            evidence={"op": op, "off_total": float(off[0]), "threshold": FROM_ONE},
             healthy="rows of log-probabilities, whose exp sums to 1",
         )

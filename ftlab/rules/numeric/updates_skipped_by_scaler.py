@@ -121,8 +121,8 @@ class UpdatesSkippedByScaler(Rule):
             "or train in bf16 without a scaler.",
             places=[_UPDATE, *([_LOSS] if of_loss else []), *params(spoiled[::-1])],
             steps=steps,
+            reason="loss-overflows" if of_loss else "gradients-overflow",
             evidence={
-                "reason": "loss-overflows" if of_loss else "gradients-overflow",
                 "skipped": len(streak),
                 "scale": float(scales[-1]),
                 "non_finite_tensors": len(spoiled),
@@ -147,8 +147,8 @@ class UpdatesSkippedByScaler(Rule):
                 Place("config", "init_scale"),
             ],
             steps=steps,
+            reason="made-anew",
             evidence={
-                "reason": "made-anew",
                 "skipped": len(lost),
                 "scalers": int(table["scaler"][-1]) + 1,
                 "threshold": IN_A_ROW,
@@ -172,12 +172,8 @@ class UpdatesSkippedByScaler(Rule):
             fix="Leave growth_interval at 2000 and growth_factor at 2.",
             places=[_UPDATE, Place("config", "growth_interval")],
             steps=steps,
-            evidence={
-                "reason": "grown-too-often",
-                "skipped": count,
-                "share": share,
-                "threshold": SHARE,
-            },
+            reason="grown-too-often",
+            evidence={"skipped": count, "share": share, "threshold": SHARE},
             healthy="one skipped update in 2000",
         )
 

@@ -144,8 +144,8 @@ class DecayOutweighsGradient(Rule):
                 "param": [name.name for name in found],
             },
             steps=steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "share": typical,
                 "threshold": _least(kind),
                 "weight_decay": group.decay,

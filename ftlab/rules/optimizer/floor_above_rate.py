@@ -131,11 +131,8 @@ class FloorAboveRate(Rule):
             fix="Set it to a tenth of the rate, or to 0.",
             places=[*places, Place("optimizer", "lr")],
             steps=(-1, max(-1, run.last_step)),
-            evidence={
-                "reason": "never-cuts" if never else "rises-to-its-floor",
-                "floor": floor.floor,
-                "threshold": floor.rate,
-            },
+            reason="never-cuts" if never else "rises-to-its-floor",
+            evidence={"floor": floor.floor, "threshold": floor.rate},
             healthy="a floor below the rate",
         )
 

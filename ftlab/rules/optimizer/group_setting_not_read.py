@@ -103,13 +103,8 @@ class GroupSettingNotRead(Rule):
             fix=f'Give the group {{"params": ..., "{meant}": {number(asked)}}}.',
             places={"optimizer": [f"param_groups[{index}]", meant]},
             steps=(run.facts.step, run.last_step),
-            evidence={
-                "reason": "not-read",
-                "key": key,
-                "asked": asked,
-                "taken": taken,
-                "threshold": ALIKE,
-            },
+            reason="not-read",
+            evidence={"key": key, "asked": asked, "taken": taken, "threshold": ALIKE},
             healthy="every number of a group is under a name that the optimizer reads",
         )
 

@@ -100,11 +100,8 @@ class GroupWithoutParameters(Rule):
                 "call": ["torch.compile"] if wrapper == _COMPILED else (),
             },
             steps=(first, run.last_step),
-            evidence={
-                "reason": "wrapped" if wrapper else "empty",
-                "parameters": 0,
-                "threshold": 0,
-            },
+            reason="wrapped" if wrapper else "empty",
+            evidence={"parameters": 0, "threshold": 0},
             healthy="each group holds the parameters it was made for",
         )
 
@@ -122,7 +119,8 @@ class GroupWithoutParameters(Rule):
                 "param": [name.name for name in vectors],
             },
             steps=(first, run.last_step),
-            evidence={"reason": "no-decay", "vectors": len(vectors), "threshold": 0},
+            reason="no-decay",
+            evidence={"vectors": len(vectors), "threshold": 0},
             healthy="a group without decay holds the norms and biases",
         )
 

@@ -122,8 +122,8 @@ class GroupWithoutRate(Rule):
                 "param": [name.name for name in held],
             },
             steps=(int(run.steps.step[0]), int(run.steps.step[-1])),
+            reason="next-to-zero",
             evidence={
-                "reason": "next-to-zero",
                 "groups": len(small),
                 "tensors": len(held),
                 "threshold": NEXT_TO_ZERO,
@@ -155,11 +155,8 @@ class GroupWithoutRate(Rule):
             else "Print the function's values for the first steps.",
             places={"call": "scheduler.step", "optimizer": "lr"},
             steps=(first, last),
-            evidence={
-                "reason": "schedule-at-zero" if made else "never-stepped",
-                "updates": len(steps),
-                "threshold": IDLE,
-            },
+            reason="schedule-at-zero" if made else "never-stepped",
+            evidence={"updates": len(steps), "threshold": IDLE},
             healthy="a learning rate above 0 from the second update on",
         )
 
@@ -188,12 +185,8 @@ class GroupWithoutRate(Rule):
                 "param": [name.name for name in held],
             },
             steps=(first, last),
-            evidence={
-                "reason": "rate-of-zero",
-                "groups": len(groups),
-                "tensors": len(held),
-                "threshold": 0,
-            },
+            reason="rate-of-zero",
+            evidence={"groups": len(groups), "tensors": len(held), "threshold": 0},
             healthy="each group has a learning rate above 0 at some step",
         )
 

@@ -97,10 +97,7 @@ class GroupsAtOneRate(Rule):
             fix="Multiply the initial rate of each group by a factor.",
             places={"optimizer": ["lr", f"param_groups[{least}]"]},
             steps=span,
-            evidence={
-                "reason": "given-up" if used else "never-used",
-                "groups": len(made),
-                "threshold": UPDATES,
-            },
+            reason="given-up" if used else "never-used",
+            evidence={"groups": len(made), "threshold": UPDATES},
             healthy="rates that keep their initial ratio",
         )

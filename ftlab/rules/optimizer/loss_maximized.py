@@ -81,8 +81,8 @@ class LossMaximized(Rule):
                 "object": "loss",
             },
             steps=(int(steps[0]), int(steps[-1])),
+            reason="past-guessing" if past else "rising",
             evidence={
-                "reason": "past-guessing" if past else "rising",
                 "first": float(losses[0]),
                 "last": last,
                 "guessing": chance,

@@ -115,12 +115,8 @@ class MaskedRowsMoved(Rule):
                 "optimizer": "weight_decay" if decay else "exp_avg",
             },
             steps=steps,
-            evidence={
-                "reason": "weight-decay" if decay else "momentum",
-                "share": share,
-                "threshold": MOST,
-                "weight_decay": decay,
-            },
+            reason="weight-decay" if decay else "momentum",
+            evidence={"share": share, "threshold": MOST, "weight_decay": decay},
             healthy="a row whose gradient is masked keeps its value",
         )
 

@@ -97,12 +97,8 @@ class MomentOverflowed(Rule):
             "float32.",
             places={"optimizer": key, "param": [name.name for name in found]},
             steps=steps,
-            evidence={
-                "reason": "second-moment" if key == "exp_avg_sq" else "first-moment",
-                "tensors": len(found),
-                "threshold": "infinity",
-                "dtype": dtypes,
-            },
+            reason="second-moment" if key == "exp_avg_sq" else "first-moment",
+            evidence={"tensors": len(found), "threshold": "infinity", "dtype": dtypes},
             healthy="all moments are finite",
         )
 

@@ -121,12 +121,8 @@ class MomentsThrownAway(Rule):
                 "step": str(steps[0]),
             },
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "count-kept",
-                "count": count,
-                "excess": excess,
-                "threshold": EXCESS,
-            },
+            reason="count-kept",
+            evidence={"count": count, "excess": excess, "threshold": EXCESS},
             healthy="moments and a step count that belong together",
         )
 
@@ -156,11 +152,8 @@ class MomentsThrownAway(Rule):
                 "call": "optimizer.state.clear" if cleared else kind,
             },
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "cleared" if cleared else "made-anew",
-                "restarts": times,
-                "threshold": RESTARTS,
-            },
+            reason="cleared" if cleared else "made-anew",
+            evidence={"restarts": times, "threshold": RESTARTS},
             healthy="moments kept from the first update to the last",
         )
 

@@ -77,11 +77,8 @@ class OutgrownOptimizerState(Rule):
                 "call": "resize_token_embeddings",
             },
             steps=(first, last),
-            evidence={
-                "reason": "another-shape",
-                "parameters": len(names),
-                "threshold": 0,
-            },
+            reason="another-shape",
+            evidence={"parameters": len(names), "threshold": 0},
             healthy="moments have the shape of their parameter",
         )
 

@@ -83,7 +83,8 @@ class ParameterHeldTwice(Rule):
             "in model.parameters() if p.requires_grad]).",
             places={"param": names, "optimizer": f"optimizer {index}"},
             steps=(first, last),
-            evidence={"reason": "twice-in-one", "shared": len(names), "threshold": 0},
+            reason="twice-in-one",
+            evidence={"shared": len(names), "threshold": 0},
             healthy="each parameter appears once, in one group of one optimizer",
         )
 
@@ -108,12 +109,8 @@ class ParameterHeldTwice(Rule):
                 method_place(run, f"optimizer {other}", "step"),
             ],
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "in-two-optimizers",
-                "shared": len(names),
-                "steps": len(steps),
-                "threshold": TOGETHER,
-            },
+            reason="in-two-optimizers",
+            evidence={"shared": len(names), "steps": len(steps), "threshold": TOGETHER},
             healthy="each parameter appears once, in one group of one optimizer",
         )
 

@@ -118,12 +118,8 @@ class ParametersWithoutOptimizer(Rule):
                 Place("optimizer", "optimizer 0"),
             ],
             steps=(first, last),
-            evidence={
-                "reason": why.kind,
-                "missing": len(missing),
-                "trainable": total,
-                "threshold": 0,
-            },
+            reason=why.kind,
+            evidence={"missing": len(missing), "trainable": total, "threshold": 0},
             healthy="every trainable parameter is in one group of one optimizer",
         )
 
@@ -138,7 +134,8 @@ class ParametersWithoutOptimizer(Rule):
             "step() on each.",
             places={"param": missing, "optimizer": "optimizer 1"},
             steps=(first, last),
-            evidence={"reason": "waiting", "missing": len(missing), "threshold": 0},
+            reason="waiting",
+            evidence={"missing": len(missing), "threshold": 0},
             healthy="every optimizer steps",
         )
 

@@ -145,7 +145,8 @@ class PlateauUpsideDown(Rule):
                 Place("optimizer", "lr"),
             ],
             steps=(-1, max(-1, run.last_step)),
-            evidence={"reason": reason, "mode": mode, "metric": metric},
+            reason=reason,
+            evidence={"mode": mode, "metric": metric},
             healthy="a mode that matches the metric",
         )
 

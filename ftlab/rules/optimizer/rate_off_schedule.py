@@ -168,7 +168,8 @@ class RateOffSchedule(Rule):
                 stepping(run, plan),
             ],
             steps=steps,
-            evidence={"reason": reason, "threshold": OFF},
+            reason=reason,
+            evidence={"threshold": OFF},
             healthy="the formula's rates, to nine digits",
         )
 

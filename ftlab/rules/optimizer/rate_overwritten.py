@@ -222,7 +222,8 @@ class RateOverwritten(Rule):
             fix=fix,
             places=places,
             steps=steps,
-            evidence={"reason": reason, "threshold": REPEATS},
+            reason=reason,
+            evidence={"threshold": REPEATS},
             healthy="one place that sets the rate",
         )
 

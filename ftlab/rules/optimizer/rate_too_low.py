@@ -105,8 +105,8 @@ class RateTooLow(Rule):
             fix="Use 1e-4 to 3e-4 for LoRA with AdamW.",
             places={"optimizer": "lr"},
             steps=steps,
+            reason="planned" if planned else "so-far",
             evidence={
-                "reason": "planned" if planned else "so-far",
                 "ratio": now,
                 "projected": end,
                 "rate": rate,

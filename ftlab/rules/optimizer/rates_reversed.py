@@ -152,10 +152,8 @@ class RatesReversed(Rule):
                 "param": [name.name for name in shown[:SHOWN]],
             },
             steps=(-1, max(-1, run.last_step)),
-            evidence={
-                "reason": reason,
-                "threshold": RATES if reason == "towards-the-head" else FASTER,
-            },
+            reason=reason,
+            evidence={"threshold": RATES if reason == "towards-the-head" else FASTER},
             healthy="rates that rise towards the head, and from A to B",
         )
 

@@ -415,7 +415,8 @@ class ScheduleLengthOff(Rule):
             fix=fix,
             places=places,
             steps=steps or (-1, max(-1, run.last_step)),
-            evidence={"reason": reason, **lengths, **evidence},
+            reason=reason,
+            evidence={**lengths, **evidence},
             healthy="a schedule as long as the run, a warm-up of 3-10 % of it",
         )
 

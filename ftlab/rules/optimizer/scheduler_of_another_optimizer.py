@@ -91,8 +91,8 @@ class SchedulerOfAnotherOptimizer(Rule):
                 Place("optimizer", used),
             ],
             steps=(first.step, last.step),
+            reason="owner-never-steps",
             evidence={
-                "reason": "owner-never-steps",
                 "moves": len(moves),
                 "threshold": MOVES,
                 "rate_in_use": float(rate),

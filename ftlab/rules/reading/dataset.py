@@ -60,8 +60,8 @@ class RowRule(Rule):
                 fix=issue.fix,
                 places=[place_of(spot) for spot in issue.spots],
                 steps=(-1, -1),
+                reason=kind.name,
                 evidence={
-                    "reason": kind.name,
                     "rows": issue.rows,
                     "share": issue.share,
                     "threshold": kind.warns_from,

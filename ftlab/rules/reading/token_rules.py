@@ -46,6 +46,7 @@ class SampleRule(Rule):
         severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
+        reason: str = "",
         evidence: Evidence,
         healthy: str,
         settings: Sequence[Place] = (),
@@ -59,6 +60,7 @@ class SampleRule(Rule):
             fix=fix,
             places=[*settings, *token_places(found, at)],
             steps=steps,
+            reason=reason,
             evidence={**evidence, "sample": first.row, "position": at(first)},
             healthy=healthy,
         )
@@ -73,6 +75,7 @@ class SampleRule(Rule):
         severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
+        reason: str = "",
         evidence: Evidence,
         healthy: str,
         before: Sequence[Place] = (),
@@ -95,6 +98,7 @@ class SampleRule(Rule):
             fix=fix,
             places=[*before, *turn_places(found, at), *behind],
             steps=(min(steps), max(steps)),
+            reason=reason,
             evidence=about,
             healthy=healthy,
         )

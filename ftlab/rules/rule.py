@@ -224,7 +224,7 @@ class Rule(abc.ABC):
         self, severity: Severity, message: str, **told: Unpack[Told]
     ) -> Finding:
         """Make a finding of this rule, where its severity depends on the run."""
-        reason = {"reason": told["reason"]} if told.get("reason") else {}
+        reason = {"reason": told["reason"]} if "reason" in told else {}
         return Finding(
             code=self.code,
             name=self.name,

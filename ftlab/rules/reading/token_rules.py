@@ -32,6 +32,10 @@ TOKENS = Need(
 )
 
 
+def _told(reason: str, evidence: Evidence) -> dict[str, float | int | str]:
+    return {"reason": reason, **evidence} if reason else dict(evidence)
+
+
 class SampleRule(Rule):
     """A rule about the tokens of samples, their turns among them."""
 
@@ -60,8 +64,11 @@ class SampleRule(Rule):
             fix=fix,
             places=[*settings, *token_places(found, at)],
             steps=steps,
-            reason=reason,
-            evidence={**evidence, "sample": first.row, "position": at(first)},
+            evidence={
+                **_told(reason, evidence),
+                "sample": first.row,
+                "position": at(first),
+            },
             healthy=healthy,
         )
 
@@ -87,7 +94,7 @@ class SampleRule(Rule):
         """
         seen = [sight for sight, _ in found] or turn_sights(run)
         steps = [sight.step for sight in seen] or [0]
-        about = dict(evidence)
+        about = _told(reason, evidence)
         if found:
             sight, turn = found[0]
             about |= {"sample": sight.sample.row, "position": at(turn)}
@@ -98,7 +105,6 @@ class SampleRule(Rule):
             fix=fix,
             places=[*before, *turn_places(found, at), *behind],
             steps=(min(steps), max(steps)),
-            reason=reason,
             evidence=about,
             healthy=healthy,
         )

@@ -220,7 +220,7 @@ class AdapterFrozen(Rule):
                 "should stay frozen, or train later.",
                 fix="Do not change requires_grad after get_peft_model, or match "
                 "'lora_'; to adapt only some layers use layers_to_transform=[...].",
-                places=param_places(idle or frozen),
+                places={"param": idle or frozen},
                 steps=steps_of(run),
                 reason="some-pairs",
                 evidence={

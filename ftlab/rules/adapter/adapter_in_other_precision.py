@@ -62,7 +62,6 @@ from ftlab.rules.reading.wiring import (
     adapters,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
 )
 from ftlab.rules.reasons.lost_updates import (
@@ -124,7 +123,7 @@ class AdapterInOtherPrecision(Rule):
             fix="Cast when loading: torch.from_numpy(array).float()."
             if double
             else "Keep adapters in float32: autocast_adapter_dtype=True.",
-            places=param_places(names),
+            places={"param": names},
             steps=steps_of(run),
             reason=dtype,
             evidence={"tensors": count, "threshold": 0},

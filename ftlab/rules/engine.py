@@ -221,7 +221,7 @@ class Engine:
 
 
 def _results(rule: Rule, run: Run, window: Run) -> list[Finding | NotChecked]:
-    if any(need.absent(run) for need in rule.requires) or not rule.applies(run):
+    if any(need.absent(run) for need in rule.needs) or not rule.applies(run):
         return []
     missing = rule.missing(run)
     return [missing] if missing else list(rule.check(window))

@@ -89,7 +89,7 @@ def page_of(rule: Rule) -> RulePage:
         status=rule.status,
         since=rule.since,
         sections=parse_sections(inspect.getdoc(module) or ""),
-        needs=tuple(need.what for need in rule.requires),
+        needs=tuple(need.what for need in rule.needs),
     )
 
 

@@ -7,13 +7,13 @@ next time. What turns out to be undecidable on the way a rule yields itself, mad
 """
 
 import abc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NotRequired, TypedDict, Unpack
 
 from ftlab.records.checklist import Layer
 from ftlab.records.class_names import class_words
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Place, PlaceKind, Severity
 from ftlab.runlog.run import Run
 
 Status = Literal["preview", "stable", "deprecated", "removed"]
@@ -90,6 +90,11 @@ def only_of(kind: Callable[[Run], bool], need: Need) -> Need:
     return replace(need, absent=lambda run: not kind(run))
 
 
+def either(need: Need, other: Need) -> Need:
+    """Need one of two; the first is what is asked for."""
+    return replace(need, present=lambda run: need.present(run) or other.present(run))
+
+
 def needs_step_values(column: str, what: str, record: str = STANDARD) -> Need:
     """Need a column of the steps, measured at one step at least."""
 
@@ -115,6 +120,37 @@ def needs_operations(op: str, what: str, record: str) -> Need:
     return Need(what, record, lambda run: any(row.op == op for row in run.ledger))
 
 
+def to_runs_with(kind: Callable[[Run], bool]) -> "Callable[[Rule, Run], bool]":
+    """Make the ``applies`` of a rule: runs of this kind, and those not known yet."""
+    return lambda _, run: not run.facts.model or kind(run)
+
+
+Places = Sequence[Place] | Mapping[PlaceKind, str | Iterable[str]]
+"""Places one by one, or by kind: what each of them is called, in this order."""
+
+
+class Told(TypedDict):
+    """What a finding says beside its message.
+
+    ``steps`` are the first and the last; the ``reason`` is the first of the evidence.
+    """
+
+    cause: str
+    fix: str
+    places: Places
+    steps: tuple[int, int]
+    reason: NotRequired[str]
+    evidence: NotRequired[Mapping[str, float | int | str]]
+    healthy: str
+
+
+Needs = Need | tuple[Need, ...]
+"""One need, or several."""
+
+Results = Iterator[Finding | NotChecked]
+"""What the check of a rule yields."""
+
+
 class Rule(abc.ABC):
     """One way in which a run goes wrong.
 
@@ -128,7 +164,7 @@ class Rule(abc.ABC):
     status
         Whether it is in preview, stable, deprecated or removed.
     requires
-        What a run must hold for the rule to decide.
+        What a run must hold for the rule to decide: one need, or several.
     caused_by
         Codes of rules, the likeliest first, whose finding at one of the same places is
         the cause of this rule's finding: it is told above, and this one as following.
@@ -146,7 +182,7 @@ class Rule(abc.ABC):
     name: ClassVar[str]
     since: ClassVar[str] = "0.1.0"
     status: ClassVar[Status] = "preview"
-    requires: ClassVar[tuple[Need, ...]] = ()
+    requires: ClassVar[Needs] = ()
     caused_by: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer | None] = None
 
@@ -155,10 +191,10 @@ class Rule(abc.ABC):
         cls.name = vars(cls).get("name", class_words(cls, "-"))
 
     @abc.abstractmethod
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what the run, or a window of it, proves."""
 
-    def applies(self, run: Run) -> bool:
+    def applies(self, run: Run, /) -> bool:
         """Tell whether the run has what the rule is about; else it is left out.
 
         Only what is known to be absent does not apply: a model without adapters. What
@@ -166,42 +202,61 @@ class Rule(abc.ABC):
         """
         return True
 
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the rule requires, however many needs that are."""
+        return (self.requires,) if isinstance(self.requires, Need) else self.requires
+
     def missing(self, run: Run) -> NotChecked | None:
         """Return the first unmet need as *not checked*, or ``None``."""
-        for need in self.requires:
-            if not need.present(run):
-                return self.cannot_tell(
-                    f"the run does not contain {need.what}", need.record
-                )
-        return None
+        unmet = (need for need in self.needs if not need.present(run))
+        return next(map(self.lacks, unmet), None)
+
+    def lacks(self, need: Need) -> NotChecked:
+        """Say that the rule could not decide without what it needs."""
+        return self.cannot_tell(f"the run does not contain {need.what}", need.record)
 
     def cannot_tell(self, reason: str, record: str) -> NotChecked:
         """Say that the rule could not decide, and what would let it."""
         return NotChecked(self.code, self.name, reason, record)
 
     def finding(
-        self,
-        severity: Severity,
-        message: str,
-        *,
-        cause: str,
-        fix: str,
-        places: Sequence[Place],
-        steps: tuple[int, int],
-        evidence: Mapping[str, float | int | str],
-        healthy: str,
+        self, severity: Severity, message: str, **told: Unpack[Told]
     ) -> Finding:
-        """Make a finding of this rule; ``steps`` are the first and the last one."""
+        """Make a finding of this rule, where its severity depends on the run."""
+        reason = {"reason": told["reason"]} if "reason" in told else {}
         return Finding(
             code=self.code,
             name=self.name,
             severity=severity,
             message=message,
-            cause=cause,
-            fix=fix,
-            places=tuple(places[:MAX_PLACES]),
-            first_step=int(steps[0]),
-            last_step=int(steps[1]),
-            evidence=dict(evidence),
-            healthy=healthy,
+            cause=told["cause"],
+            fix=told["fix"],
+            places=_listed(told["places"])[:MAX_PLACES],
+            first_step=int(told["steps"][0]),
+            last_step=int(told["steps"][1]),
+            evidence={**reason, **told.get("evidence", {})},
+            healthy=told["healthy"],
         )
+
+    def error(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what spoils the training."""
+        return self.finding(Severity.ERROR, message, **told)
+
+    def warning(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what harms the training, or soon will."""
+        return self.finding(Severity.WARNING, message, **told)
+
+    def note(self, message: str, **told: Unpack[Told]) -> Finding:
+        """Make a finding of what may be meant, or harms little."""
+        return self.finding(Severity.INFO, message, **told)
+
+
+def _listed(places: Places) -> tuple[Place, ...]:
+    if not isinstance(places, Mapping):
+        return tuple(places)
+    named = (
+        (kind, [names] if isinstance(names, str) else names)
+        for kind, names in places.items()
+    )
+    return tuple(Place(kind, name) for kind, names in named for name in names)

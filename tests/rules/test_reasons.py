@@ -37,9 +37,11 @@ def words(node):
 
 
 def reasons_in(file):
-    """Find the values of ``"reason"`` in evidence, and first arguments of a Reason."""
+    """Find what a finding or its evidence calls a reason, and the names of a Reason."""
     found = set()
     for node in ast.walk(tree_of(file)):
+        if isinstance(node, ast.keyword) and node.arg == "reason":
+            found |= words(node.value)
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "reason":

@@ -58,9 +58,9 @@ the same.
 """
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_weights import (
     NEAR,
@@ -71,7 +71,7 @@ from ftlab.rules.reading.base_weights import (
 )
 from ftlab.rules.reading.hand_merges import HandMerge, hand_merges, kind_of
 from ftlab.rules.reading.saving import needs_peft_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -87,10 +87,10 @@ class AdapterAppliedTwice(Rule):
 
     code = "ADP023"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("ADP024",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""
         facts = start(run)
         found = list(merged_already(facts))
@@ -111,7 +111,7 @@ class AdapterAppliedTwice(Rule):
             )
         yield from self._by_hand(run)
 
-    def _by_hand(self, run: Run) -> Iterator[Finding]:
+    def _by_hand(self, run: Run) -> Results:
         """Yield the first time that each adapter was on what it was added to."""
         told: set[str] = set()
         for seen in hand_merges(run):
@@ -123,8 +123,7 @@ class AdapterAppliedTwice(Rule):
     def _added(self, live: Sequence[HandMerge]) -> Finding:
         names = [f"{each.module}.base_layer.weight" for each in live]
         step, factor = live[0].step, statistics.median(each.factor for each in live)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {counted(len(names), 'base weight')} "
             f"{'was' if len(names) == 1 else 'were'} changed by {number(factor)} times "
             f"what the adapter {live[0].adapter!r} adds, which is still active: "
@@ -134,22 +133,17 @@ class AdapterAppliedTwice(Rule):
             "W + 2 D.",
             fix="Subtract what was added as soon as it was used, or use "
             "merge_adapter() and unmerge_adapter(); reload the base before continuing.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(step, step),
-            evidence={
-                "reason": "by-hand",
-                "factor": factor,
-                "layers": len(names),
-                "threshold": HALF,
-            },
+            reason="by-hand",
+            evidence={"factor": factor, "layers": len(names), "threshold": HALF},
             healthy="an adapter that is merged by hand is removed, or reset to 0",
         )
 
     def _finding(self, run: Run, found: InBase) -> Finding:
         names = [f"{module}.base_layer.weight" for module in found.modules]
         times = f"{number(found.slope)} times"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"before step {span(run)[0]}: {len(names)} of "
             f"{counted(found.measured, 'base weight')} already contain what the "
             f"adapter {found.adapter!r} adds, {times}: {in_words(names)}",
@@ -158,13 +152,10 @@ class AdapterAppliedTwice(Rule):
             "again: the model computes W + 2 D.",
             fix="Load the adapter on the original base model, or use the merged model "
             "without it.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("call", "merge_and_unload"),
-            ],
+            places={"param": names, "call": "merge_and_unload"},
             steps=span(run),
+            reason="from-start",
             evidence={
-                "reason": "from-start",
                 "slope": found.slope,
                 "chance": found.sigma,
                 "modules": len(names),

@@ -42,14 +42,12 @@ layers are reset in turn, up to half of them, it is not reported.
 - huggingface/peft: `LoraLayer.reset_lora_parameters`, `IA3Layer.reset_ia3_parameters`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.restarts import Restarts, restarts_of
 from ftlab.rules.reading.wiring import may_hold_adapters
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 
@@ -65,13 +63,10 @@ class AdapterBegunAnew(Rule):
 
     code = "ADP037"
     status = "stable"
-    requires = (needs_gradients,)
+    requires = needs_gradients
+    applies = staticmethod(may_hold_adapters)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""
         for adapter, restarts in restarts_of(run).items():
             yield self._finding(adapter, restarts)
@@ -90,13 +85,10 @@ class AdapterBegunAnew(Rule):
             "reset at each epoch, or an initialisation that is called again.",
             fix="Reset an adapter where it is created, not in the loop; merge or save "
             "it before it is reset.",
-            places=[
-                *(Place("module", name) for name in found.modules),
-                Place("object", f"adapter {adapter}"),
-            ],
+            places={"module": found.modules, "object": f"adapter {adapter}"},
             steps=(steps[0], steps[-1]),
+            reason="set-back",
             evidence={
-                "reason": "set-back",
                 "restarts": count,
                 "layers": len(found.modules),
                 "threshold": OFTEN,

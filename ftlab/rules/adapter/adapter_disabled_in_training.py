@@ -35,9 +35,7 @@ the same.
 - NVIDIA-NeMo/Megatron-Bridge#5945
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import (
     Pass,
@@ -47,7 +45,7 @@ from ftlab.rules.reading.adapter_states import (
     passes_of,
     tensors_in,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, listed
 from ftlab.runlog.run import Run
 
@@ -57,9 +55,9 @@ class AdapterDisabledInTraining(Rule):
 
     code = "ADP003"
     status = "stable"
-    requires = (needs_states,)
+    requires = needs_states
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all layers."""
         found = [each for each in passes_of(run) if each.in_all("disabled")]
         if found and adapter_tensors(run):

@@ -77,7 +77,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
@@ -90,14 +90,14 @@ from ftlab.rules.reasons.computed_start import (
 )
 from ftlab.rules.reasons.drawn_starts import APART, CAUSES, Drawn, drawn_adapters
 from ftlab.rules.reasons.own_starts import own_drawn
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
 Deviation = Callable[[int], float]
 
 LAWS: dict[str, Deviation] = {
-    "uniform as nn.Linear draws": lambda r: 1 / math.sqrt(3 * r),
+    "uniform as nn.Linear draws": lambda r: 1 / math.sqrt(3 * r)
 }
 """How matrices of rank r are drawn, as the deviation of their elements."""
 
@@ -107,16 +107,14 @@ class AdapterDrawnAtRandom(Rule):
 
     code = "ADP032"
     status = "stable"
-    requires = (
-        Need(
-            "the norms of LoRA's A and B",
-            "watch a model with LoRA layers, with the standard probes",
-            lambda run: (
-                "b_l2" in run.columns("adapters")
-                or "off_one" in run.columns("vectors")
-                or "second_l2" in run.columns("starts")
-                or "off_law" in run.columns("drawn")
-            ),
+    requires = Need(
+        "the norms of LoRA's A and B",
+        "watch a model with LoRA layers, with the standard probes",
+        lambda run: (
+            "b_l2" in run.columns("adapters")
+            or "off_one" in run.columns("vectors")
+            or "second_l2" in run.columns("starts")
+            or "off_law" in run.columns("drawn")
         ),
     )
 
@@ -125,7 +123,7 @@ class AdapterDrawnAtRandom(Rule):
         known = any(run.names(table) for table in ("vectors", "starts", "drawn"))
         return known or may_hold_lora(run)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for pairs, one for vectors, one for each other adapter."""
         pairs: list[Finding] = []
         if "b_l2" in run.columns("adapters"):
@@ -146,8 +144,7 @@ class AdapterDrawnAtRandom(Rule):
         words = {"setting": drawn.setting, "method": drawn.method}
         config = Place("config", setting.format(**words))
         params = [Place("param", name) for name in drawn.tensors]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: adapter {adapter} ({drawn.method}) is randomly initialized and "
             f"changes the output of {counted(len(drawn.layers), 'layer')} before it "
             f"has learned anything, by up to {number(drawn.furthest)}: "
@@ -158,8 +155,8 @@ class AdapterDrawnAtRandom(Rule):
             if drawn.reason == "drawn-again"
             else [config, *params],
             steps=(0, 0),
+            reason=drawn.reason,
             evidence={
-                "reason": drawn.reason,
                 "layers": len(drawn.layers),
                 "off_base": drawn.furthest,
                 "threshold": APART,
@@ -193,8 +190,7 @@ class AdapterDrawnAtRandom(Rule):
         params = [Place("param", factor.name) for _, factor, _ in norms]
         config = Place("config", "init_lora_weights")
         names = [factor.name for _, factor, _ in norms]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: B of {counted(len(norms), 'LoRA pair')} is random ({law}) and A "
             f"is not 0, first norm {number(norms[0][2])}: {in_words(names)}",
             cause="init_lora_weights=False initializes both factors randomly."
@@ -206,19 +202,15 @@ class AdapterDrawnAtRandom(Rule):
             else "torch.nn.init.zeros_(lora_B) where the adapter is created.",
             places=[config, *params] if asked else [*params, config],
             steps=(0, 0),
-            evidence={
-                "reason": law,
-                "pairs": len(norms),
-                "threshold": f"{ERRORS:g} standard errors",
-            },
+            reason=law,
+            evidence={"pairs": len(norms), "threshold": f"{ERRORS:g} standard errors"},
             healthy="B is 0 before the first step, or computed from the weight (PiSSA)",
         )
 
     def _plain(self, run: Run, adapter: str, lost: Sequence[NameRecord]) -> Finding:
         method = asked_init(run, adapter)
         call = COMPUTED[method]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: A of {counted(len(lost), 'LoRA pair')} of adapter {adapter} has "
             f"the default random values, although init_lora_weights is {method!r}: "
             f"{in_words(name.name for name in lost)}",
@@ -226,21 +218,18 @@ class AdapterDrawnAtRandom(Rule):
             "or not for this model; PEFT then starts like ordinary LoRA.",
             fix=f"{call}(model, ...) with batches of the training data; see its "
             "documentation.",
-            places=[
-                Place("config", "init_lora_weights"),
-                Place("call", call),
-                *(Place("param", name.name) for name in lost),
-            ],
-            steps=(0, 0),
-            evidence={
-                "reason": "not-computed",
-                "pairs": len(lost),
-                "threshold": f"{ERRORS:g} standard errors",
+            places={
+                "config": "init_lora_weights",
+                "call": call,
+                "param": [name.name for name in lost],
             },
+            steps=(0, 0),
+            reason="not-computed",
+            evidence={"pairs": len(lost), "threshold": f"{ERRORS:g} standard errors"},
             healthy="A of EVA has rows of length 1, A and B of LoRA-GA are not 0",
         )
 
-    def _vectors(self, run: Run) -> Iterator[Finding]:
+    def _vectors(self, run: Run) -> Results:
         mean = run.matrix("vector_mean", "vectors").measured()
         if not len(mean.steps) or mean.steps[0] != 0:
             return
@@ -260,8 +249,7 @@ class AdapterDrawnAtRandom(Rule):
         names = [record.name for record in held if record is not None]
         params = [Place("param", name) for name in names]
         config = Place("config", "init_ia3_weights")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: {counted(len(names), 'vector')} of IA3 "
             f"{'are 0' if zero else 'are random around 0'} instead of 1: "
             f"{in_words(names)}",
@@ -275,8 +263,8 @@ class AdapterDrawnAtRandom(Rule):
             else "init_ia3_weights=True.",
             places=[*params, config] if zero else [config, *params],
             steps=(0, 0),
+            reason="zeros" if zero else "normal",
             evidence={
-                "reason": "zeros" if zero else "normal",
                 "vectors": len(names),
                 "threshold": f"{ERRORS:g} standard errors",
             },

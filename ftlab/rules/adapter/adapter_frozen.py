@@ -96,9 +96,9 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 - huggingface/peft#3716, #3743 (the copy that delete_adapter leaves off)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import wait_for_thawing
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -120,7 +120,7 @@ from ftlab.rules.reasons.why_frozen import (
     severity_of,
     why_frozen,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -130,10 +130,10 @@ class AdapterFrozen(Rule):
 
     code = "ADP010"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
     caused_by = ("ADP003", "MOD014", "ADP045")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for all adapters together, or one per half-frozen adapter."""
         found = [entry for entry in adapters(run) if entry[1].get("parts")]
         kinds = {str(described.get("type")) for _, described, _ in adapters(run)}
@@ -180,8 +180,8 @@ class AdapterFrozen(Rule):
             fix=why.fix,
             places=[*why.before, *param_places(names), *why.after],
             steps=steps_of(run),
+            reason=why.kind,
             evidence={
-                "reason": why.kind,
                 "trainable": 0,
                 "adapter_tensors": total,
                 "trainable_elsewhere": others,
@@ -191,32 +191,27 @@ class AdapterFrozen(Rule):
 
     def _forgotten(self, run: Run, found: Unthawed) -> Finding:
         many = counted(len(found.names), "tensor")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {found.step}: {many} of adapters that were trained before are "
             f"frozen since an evaluation: {in_words(found.names)}",
             cause=f"All were frozen for the evaluation. {found.thawed} of them were "
             "unfrozen again; these were missed, though the optimizer still holds them.",
             fix="Keep a list of what requires a gradient before the evaluation, and "
             "unfreeze just that; or freeze nothing: torch.no_grad() is enough.",
-            places=[*param_places(found.names), Place("call", "requires_grad_")],
+            places={"param": found.names, "call": "requires_grad_"},
             steps=(found.step, max(run.last_step, found.step)),
-            evidence={
-                "reason": "not-thawed-again",
-                "frozen": len(found.names),
-                "thawed": found.thawed,
-            },
+            reason="not-thawed-again",
+            evidence={"frozen": len(found.names), "thawed": found.thawed},
             healthy="what is trained before an evaluation is trained after it",
         )
 
-    def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _pairs(self, run: Run, adapter: str, described: Described) -> Results:
         """Find pairs of which both factors are frozen while others learn."""
         for part, frozen, total in frozen_pairs(described):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
             idle = [name for name in frozen if name in zero]
             state = "and add nothing" if idle else "as they were loaded"
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"from step {steps_of(run)[0]}: {len(frozen)} of "
                 f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
                 f"while the others learn: {in_words(frozen)}",
@@ -225,10 +220,10 @@ class AdapterFrozen(Rule):
                 "should stay frozen, or train later.",
                 fix="Do not change requires_grad after get_peft_model, or match "
                 "'lora_'; to adapt only some layers use layers_to_transform=[...].",
-                places=param_places(idle or frozen),
+                places={"param": idle or frozen},
                 steps=steps_of(run),
+                reason="some-pairs",
                 evidence={
-                    "reason": "some-pairs",
                     "frozen_pairs": len(frozen),
                     "frozen_at_zero": len(idle),
                     "pairs": total,
@@ -236,7 +231,7 @@ class AdapterFrozen(Rule):
                 healthy="all pairs of one adapter are trainable, or none is",
             )
 
-    def _kept(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _kept(self, run: Run, adapter: str, described: Described) -> Results:
         """Find other parts that are frozen while the adapter's pairs learn."""
         for part in frozen_parts(run, adapter, described):
             waiting = not part.off and wait_for_thawing(run, part.names)
@@ -247,17 +242,14 @@ class AdapterFrozen(Rule):
                 f"learn: {in_words(part.names)}",
                 cause=part.cause,
                 fix=part.fix,
-                places=[
-                    *param_places(part.names),
-                    *(Place("call", call) for call in ("delete_adapter",) if part.off),
-                    Place("config", part.field),
-                ],
-                steps=steps_of(run),
-                evidence={
-                    "reason": part.reason,
-                    "trainable": 0,
-                    "switched_off": len(part.off),
+                places={
+                    "param": part.names,
+                    "call": [call for call in ("delete_adapter",) if part.off],
+                    "config": part.field,
                 },
+                steps=steps_of(run),
+                reason=part.reason,
+                evidence={"trainable": 0, "switched_off": len(part.off)},
                 healthy=f"the parameters of {part.what} require gradients",
             )
 

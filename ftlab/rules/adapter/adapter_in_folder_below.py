@@ -51,13 +51,13 @@ are not seen: pass the folder to `ftlab.preflight(model, adapter=folder)` there
 - peft `peft_model.py`, `save_pretrained`: the folder of an adapter's own name
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _CHECKPOINT = "checkpoint-"
@@ -70,14 +70,14 @@ class AdapterInFolderBelow(Rule):
     code = "ADP035"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer shall load the best adapter, or a folder was read."""
         asked = (run.facts.training.get("args") or {}).get("load_best_model_at_end")
         return not run.facts.model or (has_adapters(run) and bool(asked or _reads(run)))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first checkpoint, and one for the first read."""
         asked = (run.facts.training.get("args") or {}).get("load_best_model_at_end")
         held = held_adapters(run)
@@ -107,27 +107,23 @@ class AdapterInFolderBelow(Rule):
 
     def _finding(self, run: Run, entry: LedgerEntry, below: list[str]) -> Finding:
         folder, name = entry.detail["folder"], below[0]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}: {folder} holds its adapter in {folder}/{name}, but "
             "load_best_model_at_end looks for it in the checkpoint itself",
             cause=f"The adapter is called {name!r}: PEFT saves it one folder below, "
             "where the Trainer does not look. The last weights are kept, not the best.",
             fix="Call the adapter 'default' (leave adapter_name out), or load it after "
             f"train(): model.load_adapter(best_checkpoint + '/{name}', {name!r}).",
-            places=[
-                Place("config", "load_best_model_at_end"),
-                Place("file", "adapter keys"),
-            ],
+            places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
-            evidence={"reason": "adapter-name", "adapters": len(below)},
+            reason="adapter-name",
+            evidence={"adapters": len(below)},
             healthy="adapter_model.safetensors is in the checkpoint's own folder",
         )
 
     def _other(self, run: Run, entry: LedgerEntry, root: str, name: str) -> Finding:
         folder = entry.detail["folder"]
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {folder} itself holds the adapter {root!r}, and "
             f"load_best_model_at_end loads that into {name!r}, which is trained",
             cause=f"The trained adapter is called {name!r}, and PEFT saves it one "
@@ -135,32 +131,29 @@ class AdapterInFolderBelow(Rule):
             fix=f"model.delete_adapter({root!r}) before training, or train the adapter "
             f"'default'; model.load_adapter(best_checkpoint + '/{name}', {name!r}) "
             "after train() restores it.",
-            places=[
-                Place("config", "load_best_model_at_end"),
-                Place("file", "adapter keys"),
-            ],
+            places={"config": "load_best_model_at_end", "file": "adapter keys"},
             steps=span(run, entry.step),
-            evidence={"reason": "other-in-root", "adapters": 1},
+            reason="other-in-root",
+            evidence={"adapters": 1},
             healthy="the trained adapter is in the checkpoint's own folder",
         )
 
     def _read(self, entry: LedgerEntry, name: str) -> Finding:
         folder = entry.detail["folder"]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}: the adapter loaded from {folder} has only zeros in B; "
             f"{name!r}, which was trained, is in {folder}/{name}",
             cause="PEFT saves an adapter that is not called 'default' one folder below "
             "and loads what is in the folder itself: one that was never trained.",
             fix=f"PeftModel.from_pretrained(base, folder + '/{name}'), or "
             "model.delete_adapter('default') before training.",
-            places=[
-                Place("file", "adapter keys"),
-                Place("call", "from_pretrained"),
-                Place("call", "save_pretrained"),
-            ],
+            places={
+                "file": "adapter keys",
+                "call": ["from_pretrained", "save_pretrained"],
+            },
             steps=(entry.step, entry.step),
-            evidence={"reason": "untrained-read", "adapters": 1},
+            reason="untrained-read",
+            evidence={"adapters": 1},
             healthy="the loaded folder contains the trained adapter",
         )
 

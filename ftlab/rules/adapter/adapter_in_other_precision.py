@@ -52,18 +52,16 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 - PyTorch, `torch.from_numpy` keeps float64
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.standstill import STUCK
-from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
 )
 from ftlab.rules.reasons.lost_updates import (
@@ -71,7 +69,7 @@ from ftlab.rules.reasons.lost_updates import (
     epsilon_vanishes,
     lost_to_rounding,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -83,9 +81,9 @@ class AdapterInOtherPrecision(Rule):
 
     code = "ADP019"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter and dtype."""
         yield from self._rounded(run)
         dtypes: Mapping[str, int] = run.facts.model.get("dtypes") or {}
@@ -125,9 +123,10 @@ class AdapterInOtherPrecision(Rule):
             fix="Cast when loading: torch.from_numpy(array).float()."
             if double
             else "Keep adapters in float32: autocast_adapter_dtype=True.",
-            places=param_places(names),
+            places={"param": names},
             steps=steps_of(run),
-            evidence={"reason": dtype, "tensors": count, "threshold": 0},
+            reason=dtype,
+            evidence={"tensors": count, "threshold": 0},
             healthy="adapters are float32, or of the base's 16-bit dtype",
         )
 
@@ -136,8 +135,7 @@ class AdapterInOtherPrecision(Rule):
     ) -> Finding:
         names = [n for part in found.values() for n in names_of(part.get("first"))]
         count = sum(int(part["dtypes"]["float16"]) for part in found.values())
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {steps_of(run)[0]}: {counted(count, 'tensor')} of adapter {adapter} "
             f"are float16, and Adam's eps is 0 in it: {in_words(names)}",
             cause="Adam divides by the root of its second moment plus eps. An eps of "
@@ -146,23 +144,23 @@ class AdapterInOtherPrecision(Rule):
             "get_peft_model, or autocast_adapter_dtype is False.",
             fix="Cast the base before get_peft_model, or the adapter back, p.data = "
             "p.data.float() for its parameters, before building the optimizer.",
-            places=[
-                *param_places(names),
-                Place("config", "autocast_adapter_dtype"),
-                Place("optimizer", "eps"),
-            ],
+            places={
+                "param": names,
+                "config": "autocast_adapter_dtype",
+                "optimizer": "eps",
+            },
             steps=steps_of(run),
-            evidence={"reason": "float16-eps", "tensors": count, "threshold": VANISHES},
+            reason="float16-eps",
+            evidence={"tensors": count, "threshold": VANISHES},
             healthy="adapters are float32, or of the base's bf16",
         )
 
-    def _rounded(self, run: Run) -> Iterator[Finding]:
+    def _rounded(self, run: Run) -> Results:
         """Find adapters that half precision keeps from learning."""
         lost = lost_to_rounding(run)
         for adapter, (names, share, steps) in lost.items():
             dtypes = sorted({name.dtype.rpartition(".")[2] for name in names})
-            yield self.finding(
-                Severity.ERROR,
+            yield self.error(
                 f"{at_steps(*steps)}: an update leaves {number(100 * share)} % of "
                 f"{counted(len(names), 'tensor')} of adapter {adapter} unchanged: "
                 f"{in_words(name.name for name in names)}",
@@ -171,14 +169,14 @@ class AdapterInOtherPrecision(Rule):
                 "was cast after get_peft_model, or autocast_adapter_dtype is False.",
                 fix="Cast the base before get_peft_model, or the adapter back, p.data "
                 "= p.data.float() for its parameters, before building the optimizer.",
-                places=[
-                    *params(names),
-                    Place("config", "autocast_adapter_dtype"),
-                    Place("call", "model.to"),
-                ],
+                places={
+                    "param": [name.name for name in names],
+                    "config": "autocast_adapter_dtype",
+                    "call": "model.to",
+                },
                 steps=steps,
+                reason="rounded-away",
                 evidence={
-                    "reason": "rounded-away",
                     "stuck_share": share,
                     "threshold": STUCK,
                     "dtype": ", ".join(dtypes),

@@ -35,12 +35,12 @@ meanwhile.
 - huggingface/peft: `LoraLayer.set_scale`, `scale_layer`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.wiring import (
@@ -51,7 +51,7 @@ from ftlab.rules.reading.wiring import (
     needs_wiring,
     steps_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -61,15 +61,15 @@ class AdapterMultipliedByZero(Rule):
 
     code = "ADP011"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per factor that is 0."""
         yield from self._scaling(run)
         for name, described, config in adapters(run):
             yield from self._configured(run, name, described, config)
 
-    def _scaling(self, run: Run) -> Iterator[Finding]:
+    def _scaling(self, run: Run) -> Results:
         matrix = run.matrix("scaling", "adapters").measured()
         if not matrix.values.size:
             return
@@ -104,7 +104,7 @@ class AdapterMultipliedByZero(Rule):
 
     def _configured(
         self, run: Run, name: str, described: Described, config: Described
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for setting, found in (described.get("switched_off") or {}).items():
             # LoRA's is measured as its layers are: it may change at any step.
             if setting != "scaling" or described.get("type") != "LORA":
@@ -163,6 +163,7 @@ class AdapterMultipliedByZero(Rule):
             fix=why[1],
             places=places,
             steps=steps,
-            evidence={"reason": reason, "threshold": "exactly 0"},
+            reason=reason,
+            evidence={"threshold": "exactly 0"},
             healthy="the adapter's output is multiplied by alpha / r, above 0",
         )

@@ -87,7 +87,7 @@ not match (`_orig_mod.`) is not seen.
 - MakazhanAlpamys/Soup#335, wandb/senpai#2899 (an adapter, an average: both compiled)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
@@ -109,7 +109,7 @@ from ftlab.rules.reasons.adapters_at_zero import (
     weights_without_values,
 )
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -140,7 +140,7 @@ class AdapterNotLoaded(Rule):
 
     code = "ADP026"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
     caused_by = ("ADP014",)
 
     def applies(self, run: Run) -> bool:
@@ -148,7 +148,7 @@ class AdapterNotLoaded(Rule):
         loaded = loads_of(run) or start(run).get("base_file")
         return has_adapters(run) or bool(loaded or weights_without_values(run)[0])
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield what the file proves, or else what the state of the adapters does."""
         yield from self._by_load(run)
         count, vectors = weights_without_values(run)
@@ -173,7 +173,7 @@ class AdapterNotLoaded(Rule):
             for zeros in adapters_at_zero(run):
                 yield self._finding(run, zeros.reason, zeros.words, zeros.tensors)
 
-    def _by_load(self, run: Run) -> Iterator[Finding]:
+    def _by_load(self, run: Run) -> Results:
         for entry in lost_loads(run):
             detail, who = entry.detail, words_of(entry)
             words = (
@@ -201,7 +201,7 @@ class AdapterNotLoaded(Rule):
         )
         return self._finding(run, "base-names", words, names)
 
-    def _by_file(self, run: Run, file: Described) -> Iterator[Finding]:
+    def _by_file(self, run: Run, file: Described) -> Results:
         unread, keys = list(file.get("unread", ())), int(file["keys"])
         zero, other = list(file.get("live_zero_b", ())), list(file.get("different", ()))
         if unread:
@@ -250,11 +250,12 @@ class AdapterNotLoaded(Rule):
             fix=fix,
             places=_places(reason, names),
             steps=span(run, first) if step is None else (step, step),
-            evidence={"reason": reason, "tensors": len(names)},
+            reason=reason,
+            evidence={"tensors": len(names)},
             healthy="every key of the file is read, and B has the file's values",
         )
 
-    def _inactive(self, run: Run, fresh: str, idle: str) -> Iterator[Finding]:
+    def _inactive(self, run: Run, fresh: str, idle: str) -> Results:
         cause, fix = CAUSES["inactive"]
         first = first_facts(run)
         modes = first.model.get("training_modes") or {}
@@ -268,13 +269,14 @@ class AdapterNotLoaded(Rule):
             f"nothing, while {idle!r}, which was trained, is not active",
             cause=cause,
             fix=fix,
-            places=[Place("call", "set_adapter"), Place("call", "load_adapter")],
+            places={"call": ["set_adapter", "load_adapter"]},
             steps=span(run, first.step),
-            evidence={"reason": "inactive", "active": fresh, "trained": idle},
+            reason="inactive",
+            evidence={"active": fresh, "trained": idle},
             healthy="the loaded adapter is the active one",
         )
 
-    def _other_slot(self, run: Run, fresh: str, filled: str) -> Iterator[Finding]:
+    def _other_slot(self, run: Run, fresh: str, filled: str) -> Results:
         rows, first = start(run)["adapters"], first_facts(run)
         # Two that are trained in turn are seen to be activated within the first steps.
         if is_activated(run, filled):
@@ -285,18 +287,17 @@ class AdapterNotLoaded(Rule):
         tensors = [
             f"{module}.lora_B.{fresh}.weight" for module in rows[fresh]["scaling"]
         ]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"before step {first.step}: the folder was loaded into the adapter "
             f"{filled!r}, which is not active, and {fresh!r}, which is, adds nothing",
             cause=cause,
             fix=fix,
-            places=[
-                Place("call", "set_peft_model_state_dict"),
-                Place("call", "set_adapter"),
-                *(Place("param", name) for name in tensors),
-            ],
+            places={
+                "call": ["set_peft_model_state_dict", "set_adapter"],
+                "param": tensors,
+            },
             steps=span(run, first.step),
-            evidence={"reason": "other-slot", "active": fresh, "filled": filled},
+            reason="other-slot",
+            evidence={"active": fresh, "filled": filled},
             healthy="the adapter that the folder was loaded into is the active one",
         )

@@ -52,12 +52,12 @@ Compiled models are not observed.
 - huggingface/peft#854, #940, #1523 (models on one base affect one another)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reading.wiring import (
@@ -65,15 +65,16 @@ from ftlab.rules.reading.wiring import (
     count_of,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
 ONE_BASE = "one_base"
+
+_WRAPPERS = ("PeftModel", "PeftMixedModel")
 
 MIN_STEPS = 2
 """Steps in which two models on one base must have been called."""
@@ -84,9 +85,9 @@ class AdapterOnAdapter(Rule):
 
     code = "ADP014"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for nesting, for layers left over, and for a shared base."""
         yield from self._nested(run)
         yield from self._shared(run)
@@ -96,16 +97,19 @@ class AdapterOnAdapter(Rule):
                 count = count_of(described["leftover"])
                 yield self._left(run, name, left, (count, int(described["layers"])))
 
-    def _nested(self, run: Run) -> Iterator[Finding]:
-        chain = [c for c in wiring(run).get("chain") or () if _wraps(c["class"])]
+    def _nested(self, run: Run) -> Results:
+        chain = [
+            c
+            for c in wiring(run).get("chain") or ()
+            if c["class"].startswith(_WRAPPERS)
+        ]
         for outer, inner in pairwise(chain):
             if outer["path"] and not inner["path"].startswith(f"{outer['path']}."):
                 continue
             described = dict(wiring(run)["adapters"]).get(inner["adapters"][0]) or {}
             parts = described.get("parts") or {}
             names = names_of((parts.get("lora_B") or {}).get("first"))
-            yield self.finding(
-                Severity.WARNING,
+            yield self.warning(
                 f"step {steps_of(run)[0]}: {outer['class']} wraps {inner['class']} at "
                 f"{inner['path']}: names have the prefix twice, so loading an adapter "
                 "by name finds nothing",
@@ -113,20 +117,20 @@ class AdapterOnAdapter(Rule):
                 "get_peft_model before from_pretrained, or a cell that was run twice.",
                 fix="Start from the plain base model: PeftModel.from_pretrained(base, "
                 "folder, is_trainable=True), or base = model.unload() first.",
-                places=[
+                places={
                     # Where every name gets the prefix for the second time.
-                    Place("module", f"{inner['path']}.base_model"),
-                    *param_places(names),
-                    Place("call", "get_peft_model"),
-                    Place("call", "from_pretrained"),
-                ],
+                    "module": f"{inner['path']}.base_model",
+                    "param": names,
+                    "call": ["get_peft_model", "from_pretrained"],
+                },
                 steps=steps_of(run),
-                evidence={"reason": "nested", "depth": len(chain), "threshold": 1},
+                reason="nested",
+                evidence={"depth": len(chain), "threshold": 1},
                 healthy="one PeftModel, around the plain base model",
             )
             return
 
-    def _shared(self, run: Run) -> Iterator[Finding]:
+    def _shared(self, run: Run) -> Results:
         if ONE_BASE not in run.columns(ONE_BASE):
             return
         matrix = run.matrix(ONE_BASE, ONE_BASE)
@@ -135,8 +139,7 @@ class AdapterOnAdapter(Rule):
         records = records_of(run, matrix.ids, ONE_BASE)
         names = [record.name for record in records]
         steps = int(matrix.steps[0]), int(matrix.steps[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: another {text_of(records[0], 'class')} on the same "
             f"base is trained in turn with this one, and both own {in_words(names)}",
             cause="get_peft_model was called twice on one base object, which it "
@@ -144,12 +147,10 @@ class AdapterOnAdapter(Rule):
             "one updates the other.",
             fix="Load the base again for the second model, or give one PeftModel two "
             "adapters: add_adapter('second', config), then set_adapter.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("call", "get_peft_model"),
-            ],
+            places={"param": names, "call": "get_peft_model"},
             steps=steps,
-            evidence={"reason": "one-base", "tensors": len(names), "threshold": 0},
+            reason="one-base",
+            evidence={"tensors": len(names), "threshold": 0},
             healthy="each PeftModel has a base of its own",
         )
 
@@ -157,24 +158,20 @@ class AdapterOnAdapter(Rule):
         self, run: Run, adapter: str, left: Sequence[str], counts: tuple[int, int]
     ) -> Finding:
         count, layers = counts
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {steps_of(run)[0]}: {count} of {counted(layers, 'layer')} with "
             f"adapter {adapter} are not targeted by its configuration: "
             f"{in_words(left)}",
             cause="get_peft_model was called a second time on the same base, which it "
             "changes in place: these layers are left over from the first call.",
             fix="base = first.unload() (or reload the base) before get_peft_model.",
-            places=[
-                *(Place("module", name) for name in left),
-                Place("call", "get_peft_model"),
-                Place("config", "target_modules"),
-            ],
+            places={
+                "module": left,
+                "call": "get_peft_model",
+                "config": "target_modules",
+            },
             steps=steps_of(run),
-            evidence={"reason": "left-over", "layers": count, "threshold": 0},
+            reason="left-over",
+            evidence={"layers": count, "threshold": 0},
             healthy="every layer with the adapter is targeted by its configuration",
         )
-
-
-def _wraps(kind: str) -> bool:
-    return kind.startswith(("PeftModel", "PeftMixedModel"))

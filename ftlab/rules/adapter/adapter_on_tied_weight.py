@@ -51,17 +51,17 @@ An adapter that is never merged works; the info is about what comes later. A mer
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.saving import needs_peft_model, span
 from ftlab.rules.reading.tensors import group_of, records_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -75,9 +75,9 @@ class AdapterOnTiedWeight(Rule):
 
     code = "ADP029"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per shared tensor, and one for shared modules."""
         calls, merged = calls_of(run, "unload", "merge"), set[str]()
         for change in changes_of(run) if calls else ():
@@ -92,7 +92,7 @@ class AdapterOnTiedWeight(Rule):
             if merged.isdisjoint(names) and not (known and names[0].startswith(known)):
                 yield from self._tied(run, names)
 
-    def _tied(self, run: Run, names: Sequence[str]) -> Iterator[Finding]:
+    def _tied(self, run: Run, names: Sequence[str]) -> Results:
         adapted = [name for name in names if name.endswith(_BASE)]
         copied = [name for name in names if name.endswith(_COPIED)]
         plain = [name for name in names if name not in (*adapted, *copied)]
@@ -104,8 +104,7 @@ class AdapterOnTiedWeight(Rule):
     def _merged(self, change: Change, calls: Sequence[str]) -> Finding:
         names = [change.name.name, *change.tied]
         others = [name for name in names if not name.startswith(f"{change.layer}.")]
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(change.first, change.last)}: {calls[0]} of the adapter on "
             f"{in_words([change.layer])} changed {in_words(others)} as well, by up to "
             f"{number(change.relative)} of its mean magnitude",
@@ -113,38 +112,30 @@ class AdapterOnTiedWeight(Rule):
             "added the adapter's product to all of them.",
             fix="Unmerge at once, or reload the base; untie the weights before "
             "merging, or remove the tied module from target_modules.",
-            places=[
-                *(Place("param", name) for name in others),
-                *(Place("param", name) for name in names if name not in others),
-                *(Place("call", call) for call in calls),
-                Place("config", "target_modules"),
-            ],
-            steps=(change.first, change.last),
-            evidence={
-                "reason": "merged",
-                "change": change.relative,
-                "names": len(names),
+            places={
+                "param": [*others, *(name for name in names if name not in others)],
+                "call": calls,
+                "config": "target_modules",
             },
+            steps=(change.first, change.last),
+            reason="merged",
+            evidence={"change": change.relative, "names": len(names)},
             healthy="a merge changes only the module that has the adapter",
         )
 
     def _half(self, run: Run, half: Mapping[str, Sequence[str]]) -> Finding:
         bare = [path for paths in half.values() for path in paths]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {run.facts.step}: {in_words(bare)} runs without an adapter: it "
             f"is the same module as {in_words(half)}",
             cause="Several places of the model share one module. named_modules lists "
             "it once, so PEFT replaces it only in the first place.",
             fix="Assign PEFT's layer to the other places after get_peft_model: "
             "blocks[1].mix = blocks[0].mix.",
-            places=[
-                *(Place("module", path) for path in bare),
-                *(Place("module", path) for path in half),
-                Place("config", "target_modules"),
-            ],
+            places={"module": [*bare, *half], "config": "target_modules"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "half-wrapped", "places": len(bare), "threshold": 0},
+            reason="half-wrapped",
+            evidence={"places": len(bare), "threshold": 0},
             healthy="a shared module has its adapter in every place",
         )
 
@@ -152,21 +143,17 @@ class AdapterOnTiedWeight(Rule):
         self, run: Run, adapted: Sequence[str], plain: Sequence[str]
     ) -> Finding:
         modules = [short_name(name.removesuffix(_BASE)) for name in adapted]
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"from step {run.facts.step}: the adapter of {in_words(modules)} is on a "
             f"weight that is also {in_words(plain)}: merging it changes both",
             cause="The model ties its output head to its input embeddings, but only "
             "one of the two has the adapter.",
             fix=f"Leave {', '.join(modules)} out of target_modules, set "
             "ensure_weight_tying=True, or untie the weights before merging.",
-            places=[
-                *(Place("param", name) for name in plain),
-                *(Place("param", name) for name in adapted),
-                Place("config", "target_modules"),
-            ],
+            places={"param": [*plain, *adapted], "config": "target_modules"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "tied", "adapted": len(adapted), "others": len(plain)},
+            reason="tied",
+            evidence={"adapted": len(adapted), "others": len(plain)},
             healthy="no weight under an adapter is another module's weight",
         )
 
@@ -184,13 +171,10 @@ class AdapterOnTiedWeight(Rule):
             "including rows of new tokens.",
             fix="Set ensure_weight_tying=True to train both as one, or untie the model "
             "(tie_word_embeddings=False) and keep both in modules_to_save.",
-            places=[
-                *(Place("param", name) for name in [*plain, *trained]),
-                Place("config", "modules_to_save"),
-            ],
+            places={"param": [*plain, *trained], "config": "modules_to_save"},
             steps=span(run, first),
+            reason="copy",
             evidence={
-                "reason": "copy",
                 "copied": len(copied),
                 "trained": len(trained),
                 "others": len(plain),

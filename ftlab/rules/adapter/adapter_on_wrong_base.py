@@ -63,20 +63,15 @@ random weights. Slopes of quantised bases and DoRA are not measured.
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
-from ftlab.rules.reading.saving import (
-    adapter_file,
-    needs_peft_model,
-    span,
-    start,
-)
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.saving import adapter_file, needs_peft_model, span, start
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 MANY = 0.5
@@ -100,10 +95,10 @@ class AdapterOnWrongBase(Rule):
 
     code = "ADP024"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("ADP023",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the base, one for the file, one for each later load."""
         if start(run).get("trained_as") or adapter_file(run):
             yield from self._base(run)
@@ -125,7 +120,7 @@ class AdapterOnWrongBase(Rule):
                     words = _words(where, (name, saved, live))
                     yield self._drawn(words, name, (entry.step, entry.step))
 
-    def _base(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def _base(self, run: Run) -> Results:
         facts = start(run)
         trained = facts.get("trained_as") or {}
         if not trained:
@@ -144,21 +139,21 @@ class AdapterOnWrongBase(Rule):
         elif compared.different and not any(merged_already(facts)):
             yield self._finding(run, compared)
 
-    def _by_name(self, run: Run) -> Iterator[Finding]:
+    def _by_name(self, run: Run) -> Results:
         file = adapter_file(run)
         saved, live = str(file.get("saved_base", "")), str(file.get("live_base", ""))
         if saved and live and _last_part(saved) != _last_part(live):
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"before step 0: the adapter was saved for {saved!r}, but its base is "
                 f"now {live!r}",
                 cause="The loaded base model has a different name than the one in "
                 "adapter_config.json; equal shapes load silently.",
                 fix=f"Load {saved!r} as the base, or check that both names refer to "
                 "the same weights.",
-                places=[Place("config", "base_model_name_or_path")],
+                places={"config": "base_model_name_or_path"},
                 steps=span(run),
-                evidence={"reason": "name", "saved": saved, "loaded": live},
+                reason="name",
+                evidence={"saved": saved, "loaded": live},
                 healthy="the base is the one named in adapter_config.json",
             )
 
@@ -173,13 +168,10 @@ class AdapterOnWrongBase(Rule):
             "shapes, or the base was changed since (merged into, resized, fine-tuned).",
             fix="Load the base that the adapter was trained on: "
             "base_model_name_or_path in adapter_config.json, at the same revision.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("config", "base_model_name_or_path"),
-            ],
+            places={"param": names, "config": "base_model_name_or_path"},
             steps=span(run),
+            reason="weights",
             evidence={
-                "reason": "weights",
                 "different": len(names),
                 "weights": compared.weights,
                 "largest_difference": compared.largest,
@@ -189,24 +181,23 @@ class AdapterOnWrongBase(Rule):
         )
 
     def _drawn(self, words: str, name: str, steps: tuple[int, int]) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{words}: the frozen part of the adapter is generated from it, and the "
             "file does not contain that part",
             cause="The adapter was created from a custom configuration, and the file's "
             "values, trained with a different frozen part, were loaded into it.",
             fix="PeftModel.from_pretrained(base, folder), or the file's value of "
             f"{name} in the configuration.",
-            places=[Place("config", name), Place("file", "adapter keys")],
+            places={"config": name, "file": "adapter keys"},
             steps=steps,
-            evidence={"reason": "drawn", "threshold": 0},
+            reason="drawn",
+            evidence={"threshold": 0},
             healthy="the part is generated from the same key, or is in the file",
         )
 
     def _residual(self, words: str, held: Mapping[str, float]) -> Finding:
         slope = statistics.median(held.values())
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{words}, and the base weights still contain what the adapter adds, "
             f"{slope:.2f} times",
             cause="This initialisation subtracts the adapter's start from each base "
@@ -214,13 +205,14 @@ class AdapterOnWrongBase(Rule):
             "counts twice.",
             fix="PeftModel.from_pretrained(base, folder), or save it with "
             "path_initial_model_for_weight_conversion for the untouched base.",
-            places=[
-                Place("config", _COMPUTED),
-                Place("file", "adapter keys"),
-                *(Place("param", f"{module}.base_layer.weight") for module in held),
-            ],
+            places={
+                "config": _COMPUTED,
+                "file": "adapter keys",
+                "param": [f"{module}.base_layer.weight" for module in held],
+            },
             steps=(0, 0),
-            evidence={"reason": "residual", "slope": slope, "threshold": NEAR},
+            reason="residual",
+            evidence={"slope": slope, "threshold": NEAR},
             healthy="the slope of a base weight on its adapter's delta is 0 or below",
         )
 

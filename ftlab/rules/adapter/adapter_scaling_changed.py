@@ -39,10 +39,10 @@ reported too. With rank_pattern or alpha_pattern only the training run can be co
 - rsLoRA: arXiv 2312.03732
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import bare_name
 from ftlab.rules.reading.loads import settings_loads
@@ -53,7 +53,7 @@ from ftlab.rules.reading.saving import (
     span,
     start,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -71,7 +71,7 @@ class AdapterScalingChanged(Rule):
 
     code = "ADP025"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters, and something to compare them with."""
@@ -79,7 +79,7 @@ class AdapterScalingChanged(Rule):
         known = known or bool(settings_loads(run))
         return not run.facts.model or (has_adapters(run) and known)
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all modules."""
         facts, file = start(run), adapter_file(run)
         trained = facts.get("trained_as") or {}
@@ -109,8 +109,7 @@ class AdapterScalingChanged(Rule):
             f"{name} {settings[name][0]!r} became {settings[name][1]!r}"
             for name in changed
         )
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{'before step 0' if step is None else f'step {step}'}: the scaling of "
             f"{counted(len(modules), 'LoRA layer')} is {number(now)}, but was "
             f"{number(due)} in training{f' ({told})' if told else ''}: "
@@ -121,11 +120,7 @@ class AdapterScalingChanged(Rule):
             fix="PeftModel.from_pretrained(base, folder) takes the settings from the "
             "file; in a configuration of your own, repeat r, lora_alpha and "
             "use_rslora.",
-            places=[
-                *(Place("config", name) for name in changed),
-                Place("config", "scaling"),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"config": [*changed, "scaling"], "module": modules},
             steps=span(run, step or 0),
             evidence={
                 "trained": due,

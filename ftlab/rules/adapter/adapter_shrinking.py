@@ -32,17 +32,16 @@ A strong decay that is intended as regularisation looks the same.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import Effective, effective
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -73,7 +72,7 @@ class AdapterShrinking(Rule):
         ),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all pairs that shrink."""
         matrix = run.matrix("a_l2", "adapters").measured()
         if len(matrix.steps) < POINTS:
@@ -97,14 +96,13 @@ class AdapterShrinking(Rule):
         kept = float(np.exp(-loss[eaten].min()))
         names = [_a_name(run, pair.meta, pair.name) for pair in pairs]
         explained = min(float(np.median(share[eaten])), 1.0)
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: lora_A of {counted(len(pairs), 'LoRA pair')} "
             f"shrank to {number(100 * kept)} % or less; weight decay explains "
             f"{number(100 * explained)} % of it: {in_words(names)}",
             cause=_cause(run, matrix.ids[eaten]),
             fix="Use weight_decay=0.0 (or 0.01) for the adapter's parameter group.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(first, last),
             evidence={
                 "kept": kept,

@@ -46,12 +46,12 @@ rsLoRA and DoRA B is above 0 after the first step; it is the rule for how LoRA s
 - huggingface/peft#793 (lora_B never updated)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
@@ -59,7 +59,7 @@ from ftlab.rules.reading.loss_gradient import zero_at_loss
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -133,13 +133,10 @@ class AdapterStuckAtZero(Rule):
 
     code = "ADP001"
     status = "stable"
-    requires = (
-        needs_pairs("b_l2", "the norms of LoRA's A and B"),
-        needs_rates,
-    )
+    requires = (needs_pairs("b_l2", "the norms of LoRA's A and B"), needs_rates)
     caused_by = ("ADP041", "ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per reason."""
         zero = _zero_pairs(run)
         if not zero:
@@ -171,10 +168,10 @@ class AdapterStuckAtZero(Rule):
             f"exactly 0: {in_words(names)}",
             cause=cause,
             fix=fix,
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(first, last),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "pairs": len(members),
                 "effective_steps": count,
                 "threshold": MIN_EFFECTIVE,

@@ -52,18 +52,11 @@ Tokens that are rare in the data may take more than 16 steps to occur; hence
 - peft `tuners/trainable_tokens/layer.py`: only the rows of these ids have a delta
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.wiring import (
-    adapters,
-    may_hold_adapters,
-    steps_of,
-    wiring,
-)
-from ftlab.rules.rule import Need, Rule
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.wiring import adapters, may_hold_adapters, steps_of, wiring
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 
@@ -83,12 +76,10 @@ class AdapterTokensNeverSeen(Rule):
     """Finds adapters whose tokens do not come up."""
 
     code = "ADP041"
-    requires = (
-        Need(
-            "which tokens the adapters wait for and the batches hold",
-            "ftlab.watch(model, optimizer) with its standard probes",
-            lambda run: bool(wiring(run)) or "tokens_seen" in run.steps.columns,
-        ),
+    requires = Need(
+        "which tokens the adapters wait for and the batches hold",
+        "ftlab.watch(model, optimizer) with its standard probes",
+        lambda run: bool(wiring(run)) or "tokens_seen" in run.steps.columns,
     )
 
     def applies(self, run: Run) -> bool:
@@ -100,7 +91,7 @@ class AdapterTokensNeverSeen(Rule):
         known = list(adapters(run))
         return not known or any(d.get("invocation") for _, d, _ in known)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings of the class around the model or the rows, and of tokens."""
         if "tokens_seen" in run.steps.columns:
             yield from self._trained(run)
@@ -112,8 +103,7 @@ class AdapterTokensNeverSeen(Rule):
                 yield from self._rows(run, name, list(invocation["tokens"]))
 
     def _unheard(self, run: Run, adapter: str, caller: str) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"from step {steps_of(run)[0]}: adapter {adapter} waits for its invocation "
             f"tokens, but {caller} does not look for them",
             cause="Only PeftModelForCausalLM passes the tokens' positions to the "
@@ -121,11 +111,12 @@ class AdapterTokensNeverSeen(Rule):
             fix='task_type="CAUSAL_LM" in the configuration, and get_peft_model.',
             places=[_CONFIG, Place("config", "task_type")],
             steps=steps_of(run),
-            evidence={"reason": "not-passed-on", "class": caller},
+            reason="not-passed-on",
+            evidence={"class": caller},
             healthy="the model is a PeftModelForCausalLM",
         )
 
-    def _rows(self, run: Run, adapter: str, tokens: list[int]) -> Iterator[Finding]:
+    def _rows(self, run: Run, adapter: str, tokens: list[int]) -> Results:
         if "alora_rows" not in run.steps.columns:
             return
         rows = np.nansum(run.steps["alora_rows"])
@@ -144,37 +135,28 @@ class AdapterTokensNeverSeen(Rule):
             "into each row.",
             places=[_CONFIG],
             steps=steps,
-            evidence={
-                "reason": "seldom" if invoked else "never",
-                "rows": int(rows),
-                "invoked": int(invoked),
-                "threshold": SHARE,
-            },
+            reason="seldom" if invoked else "never",
+            evidence={"rows": int(rows), "invoked": int(invoked), "threshold": SHARE},
             healthy="every row contains the invocation tokens",
         )
 
-    def _trained(self, run: Run) -> Iterator[Finding]:
+    def _trained(self, run: Run) -> Results:
         known = np.flatnonzero(run.steps.known("tokens_seen"))
         seen = run.steps["tokens_seen"][known]
         if len(known) < STEPS or seen[-1] > 0:
             return
         trained = int(run.steps["tokens_trained"][known[-1]])
         steps = (int(run.steps.step[known[0]]), int(run.steps.step[known[-1]]))
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"{at_steps(*steps)}: rows of {counted(trained, 'token')} are trained "
             "individually, but none of them was in any batch",
             cause="The ids are not those of the tokens in the data, or the tokens are "
             "very rare.",
             fix="tokenizer.convert_tokens_to_ids(tokens), with the tokenizer that the "
             "data was tokenized with.",
-            places=[Place("config", "trainable_token_indices")],
+            places={"config": "trainable_token_indices"},
             steps=steps,
-            evidence={
-                "reason": "never-seen",
-                "tokens": trained,
-                "seen": 0,
-                "threshold": STEPS,
-            },
+            reason="never-seen",
+            evidence={"tokens": trained, "seen": 0, "threshold": STEPS},
             healthy="the tokens occur in the batches",
         )

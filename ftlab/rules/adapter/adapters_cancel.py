@@ -30,15 +30,15 @@ Two adapters of which one is to unlearn what the other has learned look the same
 - huggingface/peft, `LoraModel.add_weighted_adapter` (negative weights)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -52,16 +52,14 @@ class AdaptersCancel(Rule):
     """Finds active adapters that undo each other."""
 
     code = "ADP062"
-    requires = (
-        needs_if_recorded(
-            "together_l2",
-            "several active LoRA adapters",
-            "model.base_model.set_adapter([...])",
-            "adapters",
-        ),
+    requires = needs_if_recorded(
+        "together_l2",
+        "several active LoRA adapters",
+        "model.base_model.set_adapter([...])",
+        "adapters",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         both = run.matrix("together_l2", "adapters").measured()
         each = run.matrix("ba_l2", "adapters")
@@ -97,18 +95,14 @@ class AdaptersCancel(Rule):
         share: float,
     ) -> Finding:
         adapters = list(dict.fromkeys(text_of(pair, "adapter") for pair in pairs))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"steps {steps[0]}-{steps[1]}: adapters {' and '.join(adapters)} are "
             f"active together and undo each other: the sum of their updates is "
             f"{number(100 * share)} % of the largest one (median of "
             f"{counted(len(layers), 'layer')}): {in_words(layers)}",
             cause="One adapter is, or has become, nearly the negative of the others.",
             fix=f"Activate the one that is meant: model.set_adapter({adapters[0]!r}).",
-            places=[
-                Place("config", "active_adapters"),
-                *(Place("module", layer) for layer in layers),
-            ],
+            places={"config": "active_adapters", "module": layers},
             steps=steps,
             evidence={"share": share, "threshold": HALF, "adapters": len(adapters)},
             healthy="the sum of active updates is as large as the largest of them",

@@ -48,9 +48,8 @@ base are reported.
 """
 
 import re
-from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, states_of
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
@@ -60,11 +59,10 @@ from ftlab.rules.reading.wiring import (
     count_of,
     names_of,
     needs_wiring,
-    param_places,
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -77,9 +75,9 @@ class BaseTrainedWithAdapter(Rule):
 
     code = "ADP016"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for weights, and one for biases that were asked for."""
         if not was_trained_with(run, same_adapters(run)):
             return
@@ -101,8 +99,7 @@ class BaseTrainedWithAdapter(Rule):
         others = count_of(outside.get("others"))
         more = f", and {counted(others, 'other tensor')} of the base" if others else ""
         elements = sum(int(kind.get("elements", 0)) for kind in outside.values())
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count_of(under), 'weight')} under "
             f"adapters are trained as well{more}, {elements:,} parameters in total: "
             f"{in_words(names)}",
@@ -111,10 +108,10 @@ class BaseTrainedWithAdapter(Rule):
             "this.",
             fix="Do not change requires_grad after get_peft_model; to train more than "
             "the adapter, use modules_to_save.",
-            places=[*param_places(names), Place("call", "requires_grad_")],
+            places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
+            reason="base-trainable",
             evidence={
-                "reason": "base-trainable",
                 "weights_under_adapters": count_of(under),
                 "elements": elements,
                 "threshold": 0,
@@ -122,7 +119,7 @@ class BaseTrainedWithAdapter(Rule):
             healthy="every weight under an adapter is frozen",
         )
 
-    def _copies(self, run: Run) -> Iterator[Finding]:
+    def _copies(self, run: Run) -> Results:
         names = _copied_targets(run)
         if not names:
             return
@@ -135,20 +132,16 @@ class BaseTrainedWithAdapter(Rule):
             "copies them and trains the copies, without an adapter.",
             fix="Remove them from modules_to_save to use an adapter, or from "
             "target_modules to train them in full.",
-            places=[
-                *param_places(names),
-                Place("config", "modules_to_save"),
-                Place("config", "target_modules"),
-            ],
+            places={"param": names, "config": ["modules_to_save", "target_modules"]},
             steps=steps_of(run),
-            evidence={"reason": "copy", "tensors": len(names), "threshold": 0},
+            reason="copy",
+            evidence={"tensors": len(names), "threshold": 0},
             healthy="a module is either in target_modules or in modules_to_save",
         )
 
     def _letters(self, run: Run, lettered: Described) -> Finding:
         names = names_of(lettered)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count_of(lettered), 'parameter')} "
             "of the base are trained with the adapter, all those whose names contain "
             f"'lora': {in_words(names)}",
@@ -156,13 +149,10 @@ class BaseTrainedWithAdapter(Rule):
             "the model's own names.",
             fix="Match 'lora_', or leave requires_grad as get_peft_model and "
             "inject_adapter_in_model set it.",
-            places=[*param_places(names), Place("call", "requires_grad_")],
+            places={"param": names, "call": "requires_grad_"},
             steps=steps_of(run),
-            evidence={
-                "reason": "letters",
-                "parameters": count_of(lettered),
-                "threshold": 0,
-            },
+            reason="letters",
+            evidence={"parameters": count_of(lettered), "threshold": 0},
             healthy="no base weight is trained, or only those selected by their full "
             "name",
         )
@@ -186,14 +176,14 @@ class BaseTrainedWithAdapter(Rule):
             fix='bias="none", or a second, unmodified base as the reference.'
             if passes
             else 'bias="none", unless the biases should be trained.',
-            places=[
-                Place("config", "bias"),
-                *([Place("call", "disable_adapter")] if passes else []),
-                *param_places(names_of(biases)),
-            ],
+            places={
+                "config": "bias",
+                "call": ["disable_adapter"] if passes else (),
+                "param": names_of(biases),
+            },
             steps=steps,
+            reason="reference" if passes else "bias",
             evidence={
-                "reason": "reference" if passes else "bias",
                 "biases": count_of(biases),
                 "passes": len(passes),
                 "threshold": 0,

@@ -74,9 +74,9 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 - huggingface/peft#1444 (the documentation lacked the call of `set_adapter`)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import (
@@ -87,7 +87,7 @@ from ftlab.rules.reading.wiring import (
     trainable_tensors,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -127,13 +127,10 @@ class CombinationOffItsSum(Rule):
 
     code = "ADP038"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
+    applies = staticmethod(may_hold_adapters)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return may_hold_adapters(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings of all that are in use, and of the latest that never was."""
         for entry in [e for e in run.ledger if e.op == "unused"][-1:]:
             yield self._unused(entry)
@@ -151,8 +148,7 @@ class CombinationOffItsSum(Rule):
     def _overscaled(self, run: Run, name: str, found: Described) -> Finding:
         scaling, weights = float(found["scaling"]), found["weights"]
         asked = {source: weight / scaling for source, weight in weights.items()}
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {steps_of(run)[0]}: adapter {name} is {_sum(weights)}, "
             f"{number(scaling)} times {_sum(asked)}",
             cause="add_weighted_adapter folds the scaling of its sources into the "
@@ -160,14 +156,14 @@ class CombinationOffItsSum(Rule):
             f"by sqrt(r) = {number(scaling)} again.",
             fix=f"Divide the weights by {number(scaling)} (the root of the new rank), "
             "or combine adapters without use_rslora.",
-            places=[
-                Place("call", "add_weighted_adapter"),
-                Place("config", "use_rslora"),
-                Place("object", f"adapter {name}"),
-            ],
+            places={
+                "call": "add_weighted_adapter",
+                "config": "use_rslora",
+                "object": f"adapter {name}",
+            },
             steps=steps_of(run),
+            reason="overscaled",
             evidence={
-                "reason": "overscaled",
                 "scaling": scaling,
                 "sum_of_weights": _strength(weights),
                 "threshold": STRONG,
@@ -177,41 +173,36 @@ class CombinationOffItsSum(Rule):
 
     def _without(self, run: Run, name: str, part: str, found: Described) -> Finding:
         words, field = _LOST[part]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {steps_of(run)[0]}: adapter {name} is {_sum(found['weights'])}, "
             f"without {words}",
             cause="add_weighted_adapter combines only A and B; everything else the "
             "sources have learned is lost.",
             fix=_COPY.format(name) if part == "heads" else _APART.format(field),
-            places=[
-                Place("config", field),
-                Place("object", f"adapter {name}"),
-            ],
+            places={"config": field, "object": f"adapter {name}"},
             steps=steps_of(run),
-            evidence={"reason": part, "layers": int(found["layers"]), "threshold": 0},
+            reason=part,
+            evidence={"layers": int(found["layers"]), "threshold": 0},
             healthy="a single adapter combined with weight 1 is that adapter",
         )
 
     def _unused(self, entry: LedgerEntry) -> Finding:
         name, active = str(entry.detail["adapter"]), str(entry.detail["active"])
         forwards = int(entry.detail["forwards"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}: adapter {name!r} was combined from others but never "
             f"used: {counted(forwards, 'forward')} after it ran {active!r}",
             cause="add_weighted_adapter creates an adapter but does not activate it: "
             f"{active!r} was measured instead.",
             fix=f"Call model.set_adapter({name!r}) before the model is evaluated.",
-            places=[
-                Place("call", "set_adapter"),
-                Place("call", "add_weighted_adapter"),
-                Place("config", "active_adapters"),
-                Place("object", f"adapter {name}"),
-            ],
+            places={
+                "call": ["set_adapter", "add_weighted_adapter"],
+                "config": "active_adapters",
+                "object": f"adapter {name}",
+            },
             steps=(entry.step, entry.step),
+            reason="never-active",
             evidence={
-                "reason": "never-active",
                 "adapter": name,
                 "active": active,
                 "forwards": forwards,

@@ -50,13 +50,11 @@ it is not a reference.
 - trl `trainer/dpo_trainer.py`: the values of the adapter are copied into "ref"
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import Described, needs_model, span, start
 from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -66,9 +64,9 @@ class CopySharesMemory(Rule):
 
     code = "ADP050"
     status = "stable"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for every two adapters, and one for frozen tensors."""
         for row in start(run).get("shared_adapters") or ():
             if row["trainable"]:
@@ -79,8 +77,7 @@ class CopySharesMemory(Rule):
 
     def _adapters(self, run: Run, row: Described) -> Finding:
         one, other = row["adapters"]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"adapters {one} and {other} share memory in {row['shared']} of "
             f"{counted(row['pairs'], 'layer')}: {in_words(row['tensors'])}",
             cause="The tensors of one adapter were assigned to the other without "
@@ -88,24 +85,16 @@ class CopySharesMemory(Rule):
             "every update changes both.",
             fix="Copy the values: p.data.copy_(q.data), or clone the tensors before "
             "they are loaded.",
-            places=[
-                *param_places(row["tensors"]),
-                Place("call", "set_peft_model_state_dict"),
-            ],
+            places={"param": row["tensors"], "call": "set_peft_model_state_dict"},
             steps=span(run),
-            evidence={
-                "reason": "adapters",
-                "shared": row["shared"],
-                "pairs": row["pairs"],
-                "threshold": 0,
-            },
+            reason="adapters",
+            evidence={"shared": row["shared"], "pairs": row["pairs"], "threshold": 0},
             healthy="each adapter has memory of its own",
         )
 
     def _frozen(self, run: Run, frozen: list[str], shared: Described) -> Finding:
         trained, count = names_of(shared.get("trained")), count_of(shared["frozen"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: {counted(count, 'frozen tensor')} share "
             f"the memory of trained ones and change with them: {in_words(frozen)} and "
             f"{in_words(trained)}",
@@ -119,6 +108,7 @@ class CopySharesMemory(Rule):
                 *param_places(trained),
             ],
             steps=steps_of(run),
-            evidence={"reason": "same-memory", "tensors": count, "threshold": 0},
+            reason="same-memory",
+            evidence={"tensors": count, "threshold": 0},
             healthy="frozen tensors have memory of their own",
         )

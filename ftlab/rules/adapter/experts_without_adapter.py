@@ -40,9 +40,9 @@ attention's layers, and is not reported.
 - NVIDIA-NeMo/Automodel#1151, huggingface/peft#3711
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
@@ -53,7 +53,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -66,9 +66,9 @@ class ExpertsWithoutAdapter(Rule):
 
     code = "ADP013"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all experts of the model."""
         blocks = wiring(run).get("blocks") or ()
         experts = [b for b in blocks if b["kind"] == "experts"]
@@ -93,8 +93,7 @@ class ExpertsWithoutAdapter(Rule):
         wanted: Sequence[str],
     ) -> Finding:
         names = [name for block in bare for name in block["names"]]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {steps_of(run)[0]}: the experts, {number(100 * share)} % of the "
             f"blocks' weights, have no adapter of {adapter}: {in_words(names)}; "
             f"targeted: {', '.join(wanted)}",

@@ -36,16 +36,16 @@ side are not recognised as belonging together; GRD003 names them without this re
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.tensors import params, records_of, routed, text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -66,7 +66,7 @@ class FactorsBothZero(Rule):
         needs_column("weight_l2", "the norms of the trained weights"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all such products."""
         stuck = _still(run)
         groups: dict[tuple[str, str], list[NameRecord]] = defaultdict(list)
@@ -84,8 +84,7 @@ class FactorsBothZero(Rule):
         lost = [name for members in found for name in members]
         steps = run.steps.step
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: in {counted(len(found), 'layer')} two factors "
             "of one product are exactly 0, and so are all their gradients: "
             f"{in_words(name.name for name in lost)}",
@@ -95,8 +94,8 @@ class FactorsBothZero(Rule):
             "the one applied last at 0.",
             places=params(lost),
             steps=(first, last),
+            reason="both-zero",
             evidence={
-                "reason": "both-zero",
                 "layers": len(found),
                 "tensors": len(lost),
                 "threshold": "exactly 0",

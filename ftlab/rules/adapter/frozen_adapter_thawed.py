@@ -56,23 +56,17 @@ modules are then what they are after `p.requires_grad_(True)` by hand.
 - PEFT, `set_adapter`: "will set the specified adapters to trainable"
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.adapter_states import (
-    KEY,
-    needs_states,
-    states_of,
-)
+from ftlab.rules.reading.adapter_states import KEY, needs_states, states_of
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
+from ftlab.rules.reading.tensors import group_of, records_of, text_of
 from ftlab.rules.reading.wiring import trainable_tensors
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -90,7 +84,7 @@ class FrozenAdapterThawed(Rule):
     status = "stable"
     requires = (needs_states, needs_gradients)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter that was loaded for use."""
         configs = run.facts.model.get("peft") or {}
         for_use = {n for n, c in configs.items() if c.get("inference_mode") is True}
@@ -135,18 +129,14 @@ class FrozenAdapterThawed(Rule):
             cause=_CAUSES[why],
             fix=f"Freeze it again after each disable_adapter and set_adapter: {again}; "
             "or load it with is_trainable=True if it should be trained.",
-            places=[
-                *params(tensors),
-                Place("call", "disable_adapter"),
-                Place("call", "set_adapter"),
-                Place("config", "inference_mode"),
-            ],
-            steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": why,
-                "tensors": len(tensors),
-                "threshold": 0,
+            places={
+                "param": [name.name for name in tensors],
+                "call": ["disable_adapter", "set_adapter"],
+                "config": "inference_mode",
             },
+            steps=(steps[0], steps[-1]),
+            reason=why,
+            evidence={"tensors": len(tensors), "threshold": 0},
             healthy="an adapter that was loaded for inference keeps its values",
         )
 

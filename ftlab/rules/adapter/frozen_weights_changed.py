@@ -68,14 +68,14 @@ not: 3 in 10 elements have changed after two cycles, 6 in 10 after ten.
 - KohakuBlueleaf/LyCORIS#264
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.lora import begun_anew
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -91,8 +91,8 @@ class FrozenWeightsChanged(Rule):
 
     code = "ADP007"
     status = "stable"
-    requires = (
-        needs_step_values("frozen_compared", "a comparison of the frozen weights"),
+    requires = needs_step_values(
+        "frozen_compared", "a comparison of the frozen weights"
     )
     caused_by = ("ADP003", "ADP004", "ADP008", "ADP023", "ADP009")
 
@@ -102,7 +102,7 @@ class FrozenWeightsChanged(Rule):
         counts = [(each.get("parameters"), each.get("trainable")) for each in models]
         return not counts or any(None in each or len({*each}) > 1 for each in counts)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per reason."""
         changes = changes_of(run)
         if drifted := [each for each in changes if _is_drift(each)]:
@@ -141,8 +141,8 @@ class FrozenWeightsChanged(Rule):
             "loop and its callbacks; reload the base weights.",
             places=[*(Place("param", name) for name in names), *([place] * stepped)],
             steps=(first, last),
+            reason="optimizer" if stepped else "written",
             evidence={
-                "reason": "optimizer" if stepped else "written",
                 "weights": len(found),
                 "change": worst.relative,
                 "changed_share": worst.share,
@@ -168,13 +168,10 @@ class FrozenWeightsChanged(Rule):
             "it again rounds twice; the errors stay in the base and add up.",
             fix="Restore the base weights from a copy after each cycle, merge into a "
             "copy, sync only the adapter, or hold the base in float32.",
-            places=[
-                *(Place("param", name) for name in names),
-                *(Place("call", c) for c in calls_of(run, "merge", "unmerge")),
-            ],
+            places={"param": names, "call": calls_of(run, "merge", "unmerge")},
             steps=(min(each.first for each in found), last),
+            reason="merge-cycles",
             evidence={
-                "reason": "merge-cycles",
                 "cycles": cycles,
                 "change": worst.relative,
                 "changed_share": share,

@@ -53,19 +53,14 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.reading.saving import (
-    adapter_file,
-    needs_peft_model,
-    saving,
-    span,
-)
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.saving import adapter_file, needs_peft_model, saving, span
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -157,10 +152,10 @@ class IncompleteAdapterFile(Rule):
 
     code = "ADP028"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("EXP014", "NUM001", "ADP020")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with the file that was loaded, then with those saved."""
         file = adapter_file(run)
         yield from self._loaded(run, file)
@@ -182,7 +177,7 @@ class IncompleteAdapterFile(Rule):
                     steps = (entry.step, entry.step)
                     yield self._finding(reason, f"{where}: {words}", names, steps)
 
-    def _loaded(self, run: Run, file: Mapping[str, Any]) -> Iterator[Finding]:
+    def _loaded(self, run: Run, file: Mapping[str, Any]) -> Results:
         steps = span(run)
         for problem in file.get("problems", ()):
             if problem in _FOLDER:
@@ -223,7 +218,8 @@ class IncompleteAdapterFile(Rule):
                 *([Place("config", "modules_to_save")] if reason == "absent" else ()),
             ],
             steps=steps,
-            evidence={"reason": reason, "tensors": len(names)},
+            reason=reason,
+            evidence={"tensors": len(names)},
             healthy="the file contains every tensor of the adapter, finite, with the "
             "model's values",
         )

@@ -34,14 +34,11 @@ as with another language or modality, this is the price.
 - Shuttleworth et al. 2024, LoRA vs Full Fine-tuning, arXiv:2410.21228
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -53,16 +50,14 @@ class IntrudersGrowing(Rule):
     """Finds adapters that put their directions in the place of the base's."""
 
     code = "ADP063"
-    requires = (
-        needs_if_recorded(
-            "intruders",
-            "directions that the base has not",
-            "ftlab.watch(..., directions=4)",
-            "directions",
-        ),
+    requires = needs_if_recorded(
+        "intruders",
+        "directions that the base has not",
+        "ftlab.watch(..., directions=4)",
+        "directions",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         matrix = run.matrix("intruders", "directions").measured()
         medians = np.nanmedian(matrix.values, axis=1)
@@ -73,8 +68,7 @@ class IntrudersGrowing(Rule):
         order = np.argsort(-np.nan_to_num(last, nan=-1.0), kind="stable")
         names = [text_of(records[at], "module") for at in order if last[at] >= HALF]
         first = int(np.argmax(medians >= HALF))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"steps {int(matrix.steps[first])}-{int(matrix.steps[-1])}: of the ten "
             f"largest directions {number(float(medians[-1]))} are new to the base "
             f"(median of {counted(len(last), 'layer')}), {number(float(medians[0]))} "
@@ -83,7 +77,7 @@ class IntrudersGrowing(Rule):
             "is too large for these weights.",
             fix="Divide the learning rate by 3 to 10, and look at what the base could "
             "do: watch(..., prompts=[...]).",
-            places=[Place("module", name) for name in names],
+            places={"module": names},
             steps=(int(matrix.steps[first]), int(matrix.steps[-1])),
             evidence={
                 "intruders": float(medians[-1]),

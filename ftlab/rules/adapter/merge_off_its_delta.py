@@ -84,16 +84,16 @@ forward within `disable_adapter()`: `unload()` after it gives the base model, wh
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import calls_of, may_have_adapters
 from ftlab.rules.reading.hand_merges import EXACT, HandMerge, Kind, hand_merges, kind_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -124,15 +124,15 @@ class MergeOffItsDelta(Rule):
     code = "ADP009"
     status = "stable"
     caused_by = ("EXP016", "MOD001")
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers, or a merge was measured."""
         return may_have_adapters(run) or TABLE in run.tables()
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for what was rounded, and one for each adapter."""
         if rounded := _rounded(run):
             yield self._lost(run, rounded)
@@ -159,10 +159,10 @@ class MergeOffItsDelta(Rule):
             fix="Reload the base and use merge_and_unload(), or add "
             "layer.get_delta_weight(name) once: it includes the scaling and has the "
             "weight's orientation.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(step, step),
+            reason=kind,
             evidence={
-                "reason": kind,
                 "factor": factor,
                 "right": 1.0,
                 "scaling": first.scaling,
@@ -180,21 +180,17 @@ class MergeOffItsDelta(Rule):
         dtype = str(worst.meta.get("dtype", ""))
         calls = calls_of(run, "unload", "merge") or ["merge_adapter"]
         last = max(each[3] for each in found)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {last}: {calls[0]} into {dtype} weights of "
             f"{counted(len(found), 'layer')}: the result is off by {number(ratio)} "
             f"times what the adapter adds: {in_words(names)}",
             cause=f"The sum was rounded to {dtype} again: what the adapter adds is no "
             "larger than the distance between two values that the weight can take.",
             fix=_FIX if worst.meta.get("quantized") else _FIX_FLOAT,
-            places=[
-                *(Place("module", name) for name in names),
-                *(Place("call", call) for call in calls),
-            ],
+            places={"module": names, "call": calls},
             steps=(min(each[2] for each in found), last),
+            reason="rounding",
             evidence={
-                "reason": "rounding",
                 "error": ratio,
                 "layers": len(found),
                 "threshold": _bound(worst.meta),

@@ -48,9 +48,7 @@ changes nothing, and is reported all the same.
 - huggingface/peft#2437
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import (
     Pass,
@@ -64,7 +62,7 @@ from ftlab.rules.reading.adapter_states import (
 )
 from ftlab.rules.reading.frozen import base_weights, latest_change
 from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -74,9 +72,9 @@ class MergedDuringTraining(Rule):
 
     code = "ADP004"
     status = "stable"
-    requires = (needs_states,)
+    requires = needs_states
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for stepped layers, for merged and for unloaded ones."""
         if stepped := _stepped_while_merged(run):
             yield self._stepped(run, stepped)
@@ -111,8 +109,8 @@ class MergedDuringTraining(Rule):
                 *tensors_in(run, layers),
             ],
             steps=(first, last),
+            reason="merged",
             evidence={
-                "reason": "merged",
                 "merged_layers": len(layers),
                 "layers": state.mergeable,
                 "passes": len(found),
@@ -124,8 +122,7 @@ class MergedDuringTraining(Rule):
         first, last = found[0].step, found[-1].step
         calls = calls_of(run, "unload") or ["merge_and_unload"]
         tensors = adapter_tensors(run)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: the model was trained further without any "
             f"adapter layer; the optimizer still holds {len(tensors)} adapter tensors",
             cause=f"{calls[0]}() removed the adapter layers from the model, in place, "
@@ -134,7 +131,8 @@ class MergedDuringTraining(Rule):
             "after training.",
             places=[Place("call", call) for call in calls] + params(tensors),
             steps=(first, last),
-            evidence={"reason": "unloaded", "layers": 0, "tensors": len(tensors)},
+            reason="unloaded",
+            evidence={"layers": 0, "tensors": len(tensors)},
             healthy="the adapter layers that the optimizer holds are in the model",
         )
 
@@ -146,8 +144,7 @@ class MergedDuringTraining(Rule):
         moved = (
             f", which have changed by up to {number(change)} of their mean magnitude"
         )
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: the optimizer stepped while "
             f"{len(layers)} adapter layers were merged: base weights of "
             f"{in_words(layers)}{moved if change else ''}",
@@ -155,15 +152,14 @@ class MergedDuringTraining(Rule):
             "step. The difference stays in the frozen base weights.",
             fix="Call unmerge_adapter() before optimizer.step(), and reload the base "
             "weights, which still contain the difference.",
-            places=[
-                *(Place("param", name) for name in weights),
-                *(Place("call", call) for call in calls_of(run, "merge")),
-                Place("call", "optimizer.step"),
-                *(Place("module", path) for path in layers),
-            ],
+            places={
+                "param": weights,
+                "call": [*calls_of(run, "merge"), "optimizer.step"],
+                "module": layers,
+            },
             steps=(steps[0], steps[-1]),
+            reason="stepped",
             evidence={
-                "reason": "stepped",
                 "steps": len(steps),
                 "merged_layers": len(layers),
                 "base_change": change,

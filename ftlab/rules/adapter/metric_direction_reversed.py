@@ -38,9 +38,7 @@ of unknown name that is not a function of the loss is not judged.
 - huggingface/transformers#7431 (the default)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.metric_directions import (
     Direction,
     by_loss,
@@ -48,7 +46,7 @@ from ftlab.rules.reading.metric_directions import (
     contradicts,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 
@@ -57,7 +55,7 @@ class MetricDirectionReversed(Rule):
 
     code = "ADP058"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer chooses a checkpoint by a metric."""
@@ -69,7 +67,7 @@ class MetricDirectionReversed(Rule):
             chooses and known and isinstance(args.get("greater_is_better"), bool)
         )
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the direction is known and the other one is used."""
         args = run.facts.training.get("args") or {}
         metric = _full(str(args.get("metric_for_best_model", "")))
@@ -88,8 +86,7 @@ class MetricDirectionReversed(Rule):
         better = "greater" if direction.greater else "smaller"
         worst = min if direction.greater else max
         met = f" ({worst(values):.4g} of {len(values)})" if values else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             "the checkpoint with the "
             f"{'smallest' if direction.greater else 'greatest'} {metric}{met} is taken "
             f"for the best, but {better} is better: {why}",
@@ -99,17 +96,16 @@ class MetricDirectionReversed(Rule):
             else "greater_is_better is True, the default for every metric whose name "
             "does not end in 'loss'.",
             fix=f"TrainingArguments(..., greater_is_better={direction.greater}).",
-            places=[
-                Place("config", "greater_is_better"),
-                Place("config", "metric_for_best_model"),
-                Place("config", "load_best_model_at_end"),
-            ],
-            steps=span(run),
-            evidence={
-                "reason": "name" if named else "computed",
-                "metric": metric,
-                "evaluations": len(values),
+            places={
+                "config": [
+                    "greater_is_better",
+                    "metric_for_best_model",
+                    "load_best_model_at_end",
+                ]
             },
+            steps=span(run),
+            reason="name" if named else "computed",
+            evidence={"metric": metric, "evaluations": len(values)},
             healthy="greater_is_better matches the metric's direction",
         )
 

@@ -51,14 +51,14 @@ in 8 bits are judged only by their shapes and names.
 - torch, `Optimizer.load_state_dict` (the note on the order of parameters)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.reading.saving import first_facts, needs_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -69,12 +69,13 @@ class MisplacedOptimizerState(Rule):
     code = "ADP034"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the beginning, or for the first load that has it."""
         first = first_facts(run).step
-        fits = [("before step", first, fit) for fit in _at_start(run)]
+        known = start(run).get("optimizer_fit", ())
+        fits = [("before step", first, fit) for fit in known]
         fits += [("step", e.step, e.detail) for e in optimizer_loads(run)]
         for when, step, fit in fits:
             if finding := self._finding(run, f"{when} {step}", step, fit):
@@ -106,23 +107,16 @@ class MisplacedOptimizerState(Rule):
             )
         else:
             return None
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{when}: {words}",
             cause="The optimizer's state was saved for other parameters, or for these "
             "in a different order: load_state_dict goes only by order.",
             fix="Build the optimizer over the same parameters in the same order as "
             "when its state was saved, after adding the adapter.",
-            places=[
-                Place("optimizer", "state"),
-                *(Place("param", name) for name in names if name),
-            ],
+            places={"optimizer": "state", "param": [name for name in names if name]},
             steps=span(run, step),
-            evidence={"reason": reason, "tensors": count},
+            reason=reason,
+            evidence={"tensors": count},
             healthy="every state has its parameter's shape, and B points along its own "
             "moments",
         )
-
-
-def _at_start(run: Run) -> list[Mapping[str, Any]]:
-    return list(start(run).get("optimizer_fit", ()))

@@ -53,13 +53,12 @@ pruned ranks are 0 in `lora_E`; the shapes are smaller only in the saved file.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reasons.rank_plan import Clock, Plan, clock_of, length_of, plan_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -92,19 +91,17 @@ class RankBudgetOutOfStep(Rule):
 
     code = "ADP036"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "ranks_kept",
-            "the ranks that AdaLoRA has left",
-            "watch a model with AdaLoRA, with the standard probes",
-        ),
+    requires = needs_step_values(
+        "ranks_kept",
+        "the ranks that AdaLoRA has left",
+        "watch a model with AdaLoRA, with the standard probes",
     )
 
     def applies(self, run: Run) -> bool:
         """Tell whether an AdaLoRA is trained, or nothing is known of adapters."""
         return "adapters" not in run.facts.model or plan_of(run) is not None
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with the calls, or with what they left."""
         plan = plan_of(run)
         if plan is None or not len(run.steps):
@@ -118,7 +115,7 @@ class RankBudgetOutOfStep(Rule):
         elif len(clock.steps) >= POINTS:
             yield from self._judged(run, plan, clock)
 
-    def _never(self, run: Run, plan: Plan) -> Iterator[Finding]:
+    def _never(self, run: Run, plan: Plan) -> Results:
         first, last = int(run.steps.step[0]), run.last_step
         known = run.steps.known("ranks_kept")
         kept, ranks = (run.steps[c][known] for c in ("ranks_kept", "ranks"))
@@ -139,7 +136,7 @@ class RankBudgetOutOfStep(Rule):
             ([CALL, Place("config", "target_r")], (first, last)),
         )
 
-    def _judged(self, run: Run, plan: Plan, clock: Clock) -> Iterator[Finding]:
+    def _judged(self, run: Run, plan: Plan, clock: Clock) -> Results:
         steps = int(clock.steps[0]), int(clock.steps[-1])
         if clock.pace < STILL:
             if steps[1] - steps[0] >= LONG:
@@ -233,12 +230,8 @@ class RankBudgetOutOfStep(Rule):
             fix=fix,
             places=places,
             steps=steps,
-            evidence={
-                "reason": reason,
-                "tinit": plan.begin,
-                "total_step": plan.total,
-                "threshold": OFF,
-            },
+            reason=reason,
+            evidence={"tinit": plan.begin, "total_step": plan.total, "threshold": OFF},
             healthy="the allocator is passed each optimizer step, up to total_step",
         )
 

@@ -43,16 +43,16 @@ and what is learned of that has 1.02 to 1.07. Custom layers are not measured.
 - huggingface/peft, `LoraLayer.reset_lora_parameters`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 from ftlab.runlog.spectra import spectra_of
@@ -75,9 +75,9 @@ class RanksAllAlike(Rule):
 
     code = "ADP051"
     status = "stable"
-    requires = (needs_pairs("effective_rank", "the effective rank of each LoRA pair"),)
+    requires = needs_pairs("effective_rank", "the effective rank of each LoRA pair")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each adapter."""
         matrix = run.matrix("effective_rank", "adapters").measured()
         pairs = records_of(run, matrix.ids, "adapters")
@@ -114,8 +114,7 @@ class RanksAllAlike(Rule):
         factors = [named[half].name for half in halves if half in named]
         rank = max(int(pair.meta["r"]) for pair in pairs)
         modules = [text_of(pair, "module") for pair in pairs]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"steps {steps[0]}-{steps[1]}: the product of all "
             f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank {used}, "
             f"though r is {rank}: {in_words(modules)}",
@@ -126,10 +125,7 @@ class RanksAllAlike(Rule):
             "copies always get the same gradients.",
             fix="Reinitialize A: torch.nn.init.kaiming_uniform_(lora_A, "
             "a=math.sqrt(5)).",
-            places=[
-                *(Place("param", name) for name in factors),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"param": factors, "module": modules},
             steps=steps,
             evidence={"pairs": len(pairs), "r": rank, "used": used, "threshold": ALIKE},
             healthy="an effective rank well above 1 from the first steps on",

@@ -66,9 +66,7 @@ model on its residual for any other purpose counts as a reference too.
 - huggingface/transformers#34468, huggingface/peft#1626, #1929, #2270 (residuals)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
 from ftlab.rules.reading.saving import PLAIN, first_facts, start
@@ -81,7 +79,7 @@ from ftlab.rules.reasons.repeated_passes import (
     repeated_passes,
     switched_off,
 )
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -117,8 +115,8 @@ class ReferenceOffStart(Rule):
 
     code = "ADP031"
     status = "stable"
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
 
     def applies(self, run: Run) -> bool:
@@ -129,7 +127,7 @@ class ReferenceOffStart(Rule):
         beside = any((run.steps[column] > 0).any() for column in columns)
         return not len(run.steps) or beside or bool(switched_off(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per changed base, and one for the reference."""
         for adapter, method in _residual(run).items():
             if weights := _weights(run, adapter):
@@ -142,7 +140,7 @@ class ReferenceOffStart(Rule):
                 "ftlab.watch(...) with its standard probes",
             )
 
-    def _passes(self, run: Run) -> Iterator[Finding]:
+    def _passes(self, run: Run) -> Results:
         loss = loss_of_no_margin(run)
         for found in repeated_passes(run):
             if found.reason != "same-object" or loss is not None:
@@ -164,14 +162,16 @@ class ReferenceOffStart(Rule):
             f"{counted(found.measured, 'measured step')}{seen}",
             cause=_CAUSE[found.reason],
             fix=_FIX[found.reason],
-            places=[
-                Place("object", "reference"),
-                *([Place("call", "copy.copy")] if found.reason == "copy" else ()),
-                Place("call", "disable_adapter"),
-            ],
+            places={
+                "object": "reference",
+                "call": [
+                    *(["copy.copy"] if found.reason == "copy" else ()),
+                    "disable_adapter",
+                ],
+            },
             steps=(first, last),
+            reason=found.reason,
             evidence={
-                "reason": found.reason,
                 "steps": len(found.steps),
                 "measured": found.measured,
                 **({} if loss is None else {"loss": loss}),
@@ -182,8 +182,7 @@ class ReferenceOffStart(Rule):
 
     def _base(self, adapters: list[str], steps: list[int]) -> Finding:
         names = ", ".join(adapters)
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"{at_steps(steps[0], steps[-1])}: passes without a graph run the base "
             f"model, all adapters off, but the trained adapter {names} was not 0 when "
             "training began",
@@ -192,13 +191,13 @@ class ReferenceOffStart(Rule):
             fix="Load the adapter a second time under another name, frozen, and "
             "set_adapter to it for the reference pass; or leave it, if the policy "
             "should stay near the base.",
-            places=[
-                Place("object", "reference"),
-                *(Place("object", f"adapter {name}") for name in adapters),
-                Place("call", "disable_adapter"),
-            ],
+            places={
+                "object": ["reference", *(f"adapter {name}" for name in adapters)],
+                "call": "disable_adapter",
+            },
             steps=(steps[0], steps[-1]),
-            evidence={"reason": "base-under-adapter", "steps": len(steps)},
+            reason="base-under-adapter",
+            evidence={"steps": len(steps)},
             healthy="before the first step policy and reference agree",
         )
 
@@ -222,17 +221,14 @@ class ReferenceOffStart(Rule):
             "is not.",
             fix="Use an unmodified copy of the base as the reference, or the default "
             "init_lora_weights.",
-            places=[
-                *(Place("param", name) for name in weights),
-                Place("config", "init_lora_weights"),
-                *([Place("call", "disable_adapter")] if steps else []),
-            ],
-            steps=(first, last),
-            evidence={
-                "reason": "residual" if steps else "changed",
-                "init_lora_weights": method,
-                "reference_passes": len(steps),
+            places={
+                "param": weights,
+                "config": "init_lora_weights",
+                "call": ["disable_adapter"] if steps else (),
             },
+            steps=(first, last),
+            reason="residual" if steps else "changed",
+            evidence={"init_lora_weights": method, "reference_passes": len(steps)},
             healthy="with the adapter off the model is the base model",
         )
 

@@ -70,12 +70,12 @@ automatically.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import an, number
 from ftlab.runlog.run import Run
 
@@ -90,15 +90,15 @@ class ResumedInPart(Rule):
     caused_by = ("EXP015",)
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for the optimizers or the schedulers, the rate, the end."""
         yield from self._states(run)
         yield from self._rates(run)
         yield from self._end(run)
 
-    def _states(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def _states(self, run: Run) -> Results:
         facts, first = start(run), first_facts(run)
         states = list(facts.get("optimizer_states", ()))
         epochs = list(facts.get("last_epochs", ()))
@@ -140,13 +140,13 @@ class ResumedInPart(Rule):
             "schedule are lost.",
             fix="Load the optimizer's and the scheduler's state with the weights: "
             "trainer.train(resume_from_checkpoint=...), or load_state_dict of both.",
-            places=[
-                Place("optimizer", "state"),
-                *([Place("call", "lr_scheduler.last_epoch")] if again else ()),
-            ],
+            places={
+                "optimizer": "state",
+                "call": ["lr_scheduler.last_epoch"] if again else (),
+            },
             steps=span(run, first.step),
+            reason="resumed" if resumed else "trained-before",
             evidence={
-                "reason": "resumed" if resumed else "trained-before",
                 "states": 0,
                 "first_step": first.step,
                 "last_epoch": max(epochs, default=-1),
@@ -161,24 +161,23 @@ class ResumedInPart(Rule):
         if loaded_over:
             now, set_to = loaded_over[0]
             rates = f", with {number(set_to)} where the optimizer has {number(now)}"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{goes_on} with a used optimizer, but every schedule is at 0{rates}: the "
             "warm-up runs again",
             cause="The optimizer's state was loaded, but not the scheduler's.",
             fix="scheduler.load_state_dict(...) with the optimizer's; a Trainer does "
             "this if scheduler.pt is in the checkpoint.",
-            places=[
-                Place("call", "lr_scheduler.last_epoch"),
-                Place("call", "scheduler.load_state_dict"),
-                Place("optimizer", "lr"),
-            ],
+            places={
+                "call": ["lr_scheduler.last_epoch", "scheduler.load_state_dict"],
+                "optimizer": "lr",
+            },
             steps=span(run, first),
-            evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
+            reason="schedule",
+            evidence={"first_step": first, "last_epoch": 0},
             healthy="a resumed scheduler is at the step at which the run continues",
         )
 
-    def _rates(self, run: Run) -> Iterator[Finding]:
+    def _rates(self, run: Run) -> Results:
         first, facts = first_facts(run), start(run)
         asked = (first.training.get("args") or {}).get("learning_rate")
         rates = [float(each) for each in facts.get("base_rates", ()) if each]
@@ -193,37 +192,31 @@ class ResumedInPart(Rule):
     def _rate(self, run: Run, asked: float, rates: list[float]) -> Finding:
         first = first_facts(run).step
         rate = max(rates)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"training continues at step {first} with a schedule of {rate:.3g}; "
             f"learning_rate={asked:.3g} is not used",
             cause="The checkpoint's optimizer.pt and scheduler.pt contain the rates of "
             "the previous run, and overwrite those of the arguments.",
             fix="Load only the weights and start a new run, or set the rates of "
             "lr_scheduler.base_lrs and the groups in a callback's on_train_begin.",
-            places=[
-                Place("config", "learning_rate"),
-                Place("optimizer", "lr"),
-                Place("file", "scheduler.pt"),
-            ],
-            steps=span(run, first),
-            evidence={
-                "reason": "rate",
-                "ratio": rate / asked,
-                "asked": asked,
-                "used": rate,
+            places={
+                "config": "learning_rate",
+                "optimizer": "lr",
+                "file": "scheduler.pt",
             },
+            steps=span(run, first),
+            reason="rate",
+            evidence={"ratio": rate / asked, "asked": asked, "used": rate},
             healthy="a resumed schedule starts from the rate in the arguments",
         )
 
-    def _end(self, run: Run) -> Iterator[Finding]:
+    def _end(self, run: Run) -> Results:
         first = first_facts(run)
         end = first.training.get("max_steps")
         trainer = first.training.get("trainer_class")
         if not trainer or not isinstance(end, int) or not 0 < end <= first.step:
             return
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the {trainer} resumes at step {first.step} of {end}: nothing is left to "
             "train",
             cause="max_steps and num_train_epochs count from the start of the first "
@@ -231,13 +224,10 @@ class ResumedInPart(Rule):
             "returns.",
             fix="Raise max_steps or num_train_epochs to the total of both runs; or "
             "load only the weights, without resume_from_checkpoint.",
-            places=[
-                Place("config", "max_steps"),
-                Place("config", "num_train_epochs"),
-                Place("call", "train"),
-            ],
+            places={"config": ["max_steps", "num_train_epochs"], "call": "train"},
             steps=span(run, first.step),
-            evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
+            reason="at-its-end",
+            evidence={"first_step": first.step, "end": end},
             healthy="the run's last step is above that of its checkpoint",
         )
 

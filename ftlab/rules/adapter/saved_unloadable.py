@@ -59,13 +59,11 @@ that is saved unchanged beside its adapter is a complete pair.
 - huggingface/peft#1381 (the adapter is loaded instead of the merged model)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import Described, needs_model, saving, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import an, counted
 from ftlab.runlog.run import Run
 
@@ -77,9 +75,9 @@ class SavedUnloadable(Rule):
     caused_by = ("EXP014",)
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all wrapped modules, a wrapped model, a folder."""
         facts = saving(run)
         renamed = facts.get("renamed") or {}
@@ -99,8 +97,7 @@ class SavedUnloadable(Rule):
         modules = list(facts.get("wrapped", ()))
         mark = modules[0].rpartition(".")[2]
         what = "adapter keys" if adapters else "model.safetensors"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {run.facts.step}: saving writes {renamed['renamed']} of "
             f"{counted(renamed['keys'], 'key')} with {mark!r} in them, such as "
             f"{renamed['example']}; wrapped: {in_words(modules)}",
@@ -109,13 +106,10 @@ class SavedUnloadable(Rule):
             "loading finds nothing under these names and starts afresh.",
             fix="Compile in place: layer.compile(), or wrap the whole model once. Drop "
             f"'{mark}.' from the keys of files that are already saved.",
-            places=[
-                Place("file", what),
-                *(Place("module", name) for name in modules),
-            ],
+            places={"file": what, "module": modules},
             steps=span(run, run.facts.step),
+            reason="wrapper-name",
             evidence={
-                "reason": "wrapper-name",
                 "renamed": renamed["renamed"],
                 "keys": renamed["keys"],
                 "threshold": 0,
@@ -137,16 +131,16 @@ class SavedUnloadable(Rule):
             fix="Add the wrapper's parts to the base model before get_peft_model "
             "(heads in modules_to_save), so that the PeftModel is outermost; or save "
             f"model.{inner} yourself.",
-            places=[Place("module", inner), Place("file", "model.safetensors")],
+            places={"module": inner, "file": "model.safetensors"},
             steps=span(run, run.facts.step),
-            evidence={"reason": "wrapper", "outer": outer, "inner": inner},
+            reason="wrapper",
+            evidence={"outer": outer, "inner": inner},
             healthy="the model that a Trainer trains is the PeftModel itself",
         )
 
     def _beside(self, first: int, last: LedgerEntry) -> Finding:
         folder = str(last.detail["folder"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {last.step}: the full model was saved to {folder}, which "
             "contains an adapter_config.json: from_pretrained will apply that "
             "adapter to the merged weights",
@@ -154,12 +148,12 @@ class SavedUnloadable(Rule):
             "applies an adapter that it finds to the model that it loads.",
             fix="Save the merged model into a folder of its own, or remove "
             "adapter_config.json and adapter_model.safetensors from this one.",
-            places=[
-                Place("call", "save_pretrained"),
-                Place("file", "adapter_config.json"),
-                Place("file", "model.safetensors"),
-            ],
+            places={
+                "call": "save_pretrained",
+                "file": ["adapter_config.json", "model.safetensors"],
+            },
             steps=(first, last.step),
-            evidence={"reason": "beside", "threshold": 0},
+            reason="beside",
+            evidence={"threshold": 0},
             healthy="a folder contains a full model, or an adapter",
         )

@@ -57,18 +57,18 @@ on purpose is reported. Scaling is measured every 16 steps: a drift shows after 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -97,9 +97,9 @@ class ScalingOffConfiguration(Rule):
 
     code = "ADP017"
     status = "stable"
-    requires = (needs_pairs("scaling", "the scaling of each LoRA layer"),)
+    requires = needs_pairs("scaling", "the scaling of each LoRA layer")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each configuration, one for drifts, one for layers."""
         yield from self._configurations(run)
         matrix = run.matrix("scaling", "adapters").measured()
@@ -137,8 +137,7 @@ class ScalingOffConfiguration(Rule):
         before, now = (float(_known(matrix, column)[end]) for end in (0, -1))
         who = counted(len(names), "LoRA pair")
         grown = abs(now) > abs(before)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the scaling of {who} went from {number(before)} "
             f"to {number(now)}, by the same factor each time: {in_words(names)}",
             cause="The scaling is multiplied in each step or at each evaluation and "
@@ -146,13 +145,10 @@ class ScalingOffConfiguration(Rule):
             f"adapter {'takes over' if grown else 'fades out'}.",
             fix="unscale_layer() after scale_layer(), in a finally block, or with "
             "rescale_adapter_scale(model, c): around the work at that strength.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "scaling"),
-            ],
+            places={"module": names, "config": "scaling"},
             steps=(first, last),
+            reason="drift",
             evidence={
-                "reason": "drift",
                 "pairs": len(names),
                 "first": before,
                 "last": now,
@@ -161,7 +157,7 @@ class ScalingOffConfiguration(Rule):
             healthy="scaling is constant while an adapter is trained",
         )
 
-    def _configurations(self, run: Run) -> Iterator[Finding]:
+    def _configurations(self, run: Run) -> Results:
         made: dict[str, set[float]] = {}
         for pair in run.names("adapters").values():
             alpha = float(pair.meta.get("alpha", 0))
@@ -176,22 +172,17 @@ class ScalingOffConfiguration(Rule):
                 yield self._edited(run, adapter, float(asked), alpha)
 
     def _edited(self, run: Run, adapter: str, asked: float, alpha: float) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"lora_alpha of adapter {adapter} is {number(asked)} in its configuration "
             f"but {number(alpha)} in its layers: it will be {number(asked / alpha)} "
             "times as strong after saving and loading",
             cause="The configuration was changed after the layers were created; they "
             "read alpha only once.",
             fix="Set lora_alpha in the LoraConfig before get_peft_model.",
-            places=[Place("config", "lora_alpha"), Place("config", "scaling")],
+            places={"config": ["lora_alpha", "scaling"]},
             steps=(run.facts.step, run.facts.step),
-            evidence={
-                "reason": "configuration",
-                "configured": asked,
-                "in_layers": alpha,
-                "threshold": TOLERANCE,
-            },
+            reason="configuration",
+            evidence={"configured": asked, "in_layers": alpha, "threshold": TOLERANCE},
             healthy="configuration and layers have the same alpha",
         )
 
@@ -216,13 +207,10 @@ class ScalingOffConfiguration(Rule):
             "store it.",
             fix="layer.set_scale(adapter, 1); for strengths that differ by layer use "
             "alpha_pattern.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "scaling"),
-            ],
+            places={"module": names, "config": "scaling"},
             steps=steps,
+            reason="layer",
             evidence={
-                "reason": "layer",
                 "pairs": len(factors),
                 "smallest_factor": low,
                 "largest_factor": high,

@@ -60,17 +60,17 @@ too large.
 - unslothai/notebooks#144 (alpha near sqrt(r) when rsLoRA is on), vllm-project/vllm#6909
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -108,11 +108,9 @@ class ScalingTooLarge(Rule):
 
     code = "ADP018"
     status = "stable"
-    requires = (
-        needs_pairs("ratio", "the size of each adapter against its base weight"),
-    )
+    requires = needs_pairs("ratio", "the size of each adapter against its base weight")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per adapter."""
         ratio = run.matrix("ratio", "adapters").measured()
         pairs = records_of(run, ratio.ids, "adapters")
@@ -158,12 +156,14 @@ class ScalingTooLarge(Rule):
             else "lora_alpha is many times the rank.",
             fix=f"lora_alpha={round(USUAL * rank**0.5) if by_root else round(2 * rank)}"
             f", or a learning rate {number(measured.scaling / USUAL)} times smaller.",
-            places=[
-                Place("config", "lora_alpha"),
-                *([Place("config", "use_rslora")] if by_root else []),
-                Place("config", "scaling"),
-                *(Place("module", str(pair.meta["module"])) for pair in pairs),
-            ],
+            places={
+                "config": [
+                    "lora_alpha",
+                    *(["use_rslora"] if by_root else ()),
+                    "scaling",
+                ],
+                "module": [str(pair.meta["module"]) for pair in pairs],
+            },
             steps=(measured.step, measured.step),
             evidence={
                 "scaling": measured.scaling,

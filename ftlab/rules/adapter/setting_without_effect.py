@@ -52,16 +52,12 @@ RandLoRA correct it for nn.Linear and Conv1D, with a warning; the results are th
 - huggingface/peft#1971, #1981 (r in AdaLoRA)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.wiring import (
-    adapters,
-    needs_wiring,
-    steps_of,
-)
-from ftlab.rules.rule import Rule
+from ftlab.records.finding import Finding, Severity
+from ftlab.rules.reading.wiring import adapters, needs_wiring, steps_of
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _WHY = {
@@ -84,10 +80,7 @@ _WHY = {
         "id.",
         "Add the tokens to the tokenizer first, then list each id once.",
     ),
-    "no-bias": (
-        "There is no bias to train.",
-        'bias="none".',
-    ),
+    "no-bias": ("There is no bias to train.", 'bias="none".'),
     "above-size": (
         "The smaller side of the largest adapted weight is {used}: the product of the "
         "factors cannot have a higher rank.",
@@ -106,9 +99,9 @@ class SettingWithoutEffect(Rule):
     """Finds settings that the adapter does not use."""
 
     code = "ADP040"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per setting."""
         for adapter, described, _ in adapters(run):
             for field, facts in (described.get("idle") or {}).items():
@@ -119,19 +112,16 @@ class SettingWithoutEffect(Rule):
     ) -> Finding:
         reason, value = str(facts["why"]), str(facts["value"])
         cause, fix = _WHY[reason]
-        words = {
-            "field": field,
-            "used": facts["used"],
-            "start": _STARTS.get(field, ""),
-        }
+        words = {"field": field, "used": facts["used"], "start": _STARTS.get(field, "")}
         return self.finding(
             Severity.INFO if reason in _NOTED else Severity.WARNING,
             f"from step {steps_of(run)[0]}: {field} of adapter {adapter} has no "
             f"effect: {value[:80]}",
             cause=cause.format(**words),
             fix=fix.format(**words),
-            places=[Place("config", field)],
+            places={"config": field},
             steps=steps_of(run),
-            evidence={"reason": reason, "value": value[:80], "threshold": 0},
+            reason=reason,
+            evidence={"value": value[:80], "threshold": 0},
             healthy="every setting is used by the layers",
         )

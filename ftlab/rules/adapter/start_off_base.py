@@ -40,16 +40,16 @@ bases, convolutions, embeddings and compiled layers are not checked.
 - Liu et al. 2024, DoRA, arXiv:2402.09353, section 4.1 (m starts as the norm)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -66,19 +66,17 @@ class StartOffBase(Rule):
     code = "ADP043"
     caused_by = ("EXP013",)
     status = "stable"
-    requires = (
-        Need(
-            "the first forward of the first step",
-            "watch the training from its first step on, with the standard probes",
-            lambda run: "off_base" in run.columns("starts"),
-        ),
+    requires = Need(
+        "the first forward of the first step",
+        "watch the training from its first step on, with the standard probes",
+        lambda run: "off_base" in run.columns("starts"),
     )
 
     def applies(self, run: Run) -> bool:
         """Tell whether layers were compared, or nothing is known yet."""
         return bool(run.names("starts")) or not len(run.steps)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""
         off = run.matrix("off_base", "starts")
         if not len(off.steps):
@@ -106,8 +104,7 @@ class StartOffBase(Rule):
             v for name in found for v in text_of(name, "vectors").split(",") if v
         ]
         ratio = f" (on average {number(first['magnitude'])} of it)" if scaled else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step 0: {counted(len(found), 'layer')} with a fresh adapter "
             f"{'differ' if len(found) > 1 else 'differs'} from the base layer, output "
             f"off by {number(first['off_base'])}: {in_words(modules)}",
@@ -118,13 +115,10 @@ class StartOffBase(Rule):
             fix="magnitude = base.weight.norm(dim=1), from the pretrained weight."
             if scaled
             else "Call the frozen layer (base(x)), or add its bias.",
-            places=[
-                *(Place("module", name) for name in modules),
-                *(Place("param", name) for name in vectors if scaled),
-            ],
+            places={"module": modules, "param": [name for name in vectors if scaled]},
             steps=(0, 0),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "off_base": first["off_base"],
                 "off_explained": first[column],
                 "threshold": APART,

@@ -45,13 +45,11 @@ a file is written, `v.detach()` of a state dict's tensor is not recognised, nor 
 - WenjieDu/PyPOTS#667, thunlp/OpenKE#131, sicara/easy-few-shot-learning#129
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -62,13 +60,13 @@ class StateNotCopied(Rule):
     code = "ADP033"
     status = "stable"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was loaded, or written late."""
         return not len(run.steps) or bool(loads_of(run) or held_writes(run))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each step that such a load was made in."""
         told: set[int] = set()
         for entry in loads_of(run):
@@ -84,8 +82,7 @@ class StateNotCopied(Rule):
     def _written(self, entry: LedgerEntry) -> Finding:
         stale, updates = int(entry.detail["stale"]), int(entry.detail["updates"])
         file = str(entry.detail.get("file", "")) or "what was written"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {file} has {counted(stale, 'trainable tensor')} from "
             f"a state dict that was taken {counted(updates, 'update')} before, with "
             "current values",
@@ -93,22 +90,23 @@ class StateNotCopied(Rule):
             "update, and the file contains the current weights.",
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or write the file "
             "immediately.",
-            places=[Place("call", "state_dict"), Place("file", file)],
+            places={"call": "state_dict", "file": file},
             steps=(entry.step, entry.step),
-            evidence={"reason": "written-late", "tensors": stale, "updates": updates},
+            reason="written-late",
+            evidence={"tensors": stale, "updates": updates},
             healthy="a written state is a copy, or was taken after the last update",
         )
 
     def _finding(self, entry: LedgerEntry, aliased: int) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {entry.step}: {words_of(entry)} was given the model's own memory "
             f"for {counted(aliased, 'trainable tensor')}: nothing changed",
             cause="The state_dict() was kept without a copy: it changed with every "
             "update, and loading it restores nothing.",
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or clone each tensor.",
-            places=[Place("call", "load_state_dict"), Place("call", "state_dict")],
+            places={"call": ["load_state_dict", "state_dict"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "own-memory", "tensors": aliased},
+            reason="own-memory",
+            evidence={"tensors": aliased},
             healthy="the restored tensors are copies",
         )

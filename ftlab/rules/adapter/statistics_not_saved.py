@@ -32,15 +32,13 @@ Also saving the whole state dict does not prevent the warning.
 - PEFT, troubleshooting guide: "Bad results from a loaded PEFT model", batch norm layers
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -50,9 +48,9 @@ class StatisticsNotSaved(Rule):
 
     code = "ADP044"
     status = "stable"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all batch norms."""
         if "gathered" not in run.columns("statistics"):
             return
@@ -78,15 +76,9 @@ class StatisticsNotSaved(Rule):
             "weights are frozen; PEFT saves only the adapter's parameters.",
             fix="Put these norms into modules_to_save, or keep them in evaluation mode "
             "while training.",
-            places=[
-                *(Place("module", name) for name in norms),
-                Place("config", "modules_to_save"),
-            ],
+            places={"module": norms, "config": "modules_to_save"},
             steps=steps,
-            evidence={
-                "reason": "saved" if saved else "moves",
-                "norms": len(norms),
-                "threshold": 0,
-            },
+            reason="saved" if saved else "moves",
+            evidence={"norms": len(norms), "threshold": 0},
             healthy="statistics do not change, or are saved with the adapter",
         )

@@ -89,9 +89,9 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 - huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
@@ -107,7 +107,7 @@ from ftlab.rules.reasons.cut_entries import Cut, cut_entries
 from ftlab.rules.reasons.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.reasons.quantised_targets import only_plain
 from ftlab.rules.reasons.target_verdicts import Verdict, judge
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -129,9 +129,9 @@ class TargetWithoutMatch(Rule):
 
     code = "ADP012"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per field of a configuration."""
         for name, described, _ in adapters(run):
             asked = described.get("asked") or {}
@@ -147,7 +147,7 @@ class TargetWithoutMatch(Rule):
 
     def _entries(
         self, run: Run, adapter: str, field: str, counts: Mapping[str, int]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         lost = [entry for entry, count in counts.items() if not count]
         if field == "modules_to_save" and any(counts.get(a) for a in ADDED_BY_PEFT):
             lost = [entry for entry in lost if entry not in ADDED_BY_PEFT]
@@ -156,9 +156,7 @@ class TargetWithoutMatch(Rule):
         verdict = Verdict(Severity.WARNING, _ALWAYS_WRONG[field])
         yield self._finding(run, (adapter, field), lost, len(counts), verdict)
 
-    def _targets(
-        self, run: Run, adapter: str, counts: Mapping[str, int]
-    ) -> Iterator[Finding]:
+    def _targets(self, run: Run, adapter: str, counts: Mapping[str, int]) -> Results:
         lost = [entry for entry, count in counts.items() if not count]
         every = wiring(run).get("blocks") or ()
         blocks = [block for block in every if block["kind"] == "linear"]
@@ -199,17 +197,10 @@ class TargetWithoutMatch(Rule):
             'target_modules="all-linear".'
             if field.startswith("target")
             else f"Correct {field} ({listed(lost, 4)}) with names from this model.",
-            places=[
-                Place("config", field),
-                *(Place("module", name) for name in verdict.missed),
-            ],
+            places={"config": field, "module": verdict.missed},
             steps=steps_of(run),
-            evidence={
-                "reason": field,
-                "without_match": len(lost),
-                "asked": asked,
-                "threshold": 0,
-            },
+            reason=field,
+            evidence={"without_match": len(lost), "asked": asked, "threshold": 0},
             healthy="every entry matches at least one module",
         )
 
@@ -220,25 +211,20 @@ class TargetWithoutMatch(Rule):
             f"{cut.words}: {in_words(cut.names)}",
             cause=cut.cause,
             fix=cut.fix,
-            places=[
-                Place("config", cut.field),
-                *(Place("module", name) for name in cut.names),
-            ],
+            places={"config": cut.field, "module": cut.names},
             steps=steps_of(run),
-            evidence={"reason": cut.reason, "layers": cut.count, "threshold": 0},
+            reason=cut.reason,
+            evidence={"layers": cut.count, "threshold": 0},
             healthy="every entry matches the layers that it names, and no others",
         )
 
-    def _indices(
-        self, run: Run, adapter: str, described: Described
-    ) -> Iterator[Finding]:
+    def _indices(self, run: Run, adapter: str, described: Described) -> Results:
         misread = described.get("misread") or {}
         if not misread:
             return
         outside, names = misread["outside"], names_of(misread["outside"])
         blocks, read = misread["blocks"], misread["read"]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of adapter "
             f"{adapter} are in blocks that layers_to_transform does not name: "
             f"{in_words(names)}",
@@ -247,13 +233,10 @@ class TargetWithoutMatch(Rule):
             "path but the last.",
             fix=f'layers_pattern="{blocks.rpartition(".")[2]}" with '
             "layers_to_transform, or a regular expression as target_modules.",
-            places=[
-                Place("config", "layers_to_transform"),
-                *(Place("module", name) for name in names),
-            ],
+            places={"config": "layers_to_transform", "module": names},
             steps=steps_of(run),
+            reason="other-index",
             evidence={
-                "reason": "other-index",
                 "outside": count_of(outside),
                 "blocks": ",".join(map(str, misread["indices"])),
                 "threshold": 0,
@@ -261,13 +244,12 @@ class TargetWithoutMatch(Rule):
             healthy="adapters are in the blocks that layers_to_transform names",
         )
 
-    def _sides(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+    def _sides(self, run: Run, adapter: str, described: Described) -> Results:
         outside, inside = wrong_sides(described)
         if not (outside or inside):
             return
         layers = counted(len(outside) + len(inside), "layer")
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {steps_of(run)[0]}: adapter {adapter} scales {layers} on the wrong "
             f"side ({len(outside)} at the output, {len(inside)} at the input): "
             f"{in_words([*outside, *inside])}",
@@ -275,13 +257,10 @@ class TargetWithoutMatch(Rule):
             "and all others at their output. Only the last feed-forward layer belongs "
             "there, not keys and values.",
             fix=f"{FIELD}=[...] with only the last layer of the feed-forward part.",
-            places=[
-                Place("config", FIELD),
-                *(Place("module", name) for name in [*outside, *inside]),
-            ],
+            places={"config": FIELD, "module": [*outside, *inside]},
             steps=steps_of(run),
+            reason=FIELD,
             evidence={
-                "reason": FIELD,
                 "at_output": len(outside),
                 "at_input": len(inside),
                 "threshold": 0,

@@ -36,10 +36,7 @@ positions: its logits are as long as the labels.
   longer than the tokens, cut at the wrong end or not at all)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -55,10 +52,8 @@ class TargetsShiftedByPrompt(Rule):
 
     code = "ADP049"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "prompt_targets", "the gradient of the logits of a prompt-tuned model"
-        ),
+    requires = needs_step_values(
+        "prompt_targets", "the gradient of the logits of a prompt-tuned model"
     )
 
     def applies(self, run: Run) -> bool:
@@ -67,7 +62,7 @@ class TargetsShiftedByPrompt(Rule):
         prompts = any(_tokens(config) for config in (configs or {}).values())
         return prompts or not run.facts.model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the targets are shifted at every measured step."""
         table = run.steps
         known = table.known("prompt_targets")
@@ -80,8 +75,7 @@ class TargetsShiftedByPrompt(Rule):
         configs = (run.facts.model.get("peft") or {}).values()
         tokens = max(_tokens(config) for config in configs)
         share = float(early.min())
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(int(steps[0]), int(steps[-1]))}: {share:.0%} of the positions "
             f"are trained on the token {counted(tokens, 'position')} further ahead: "
             "the logits are taken from their beginning, where the prompt is",
@@ -90,14 +84,10 @@ class TargetsShiftedByPrompt(Rule):
             "labels.",
             fix="logits = logits[:, -labels.shape[1]:] before the loss, or pass the "
             "labels to the model, which puts -100 in front of them.",
-            places=[
-                Place("config", "num_virtual_tokens"),
-                Place("call", "loss"),
-                Place("data", "labels"),
-            ],
+            places={"config": "num_virtual_tokens", "call": "loss", "data": "labels"},
             steps=(int(steps[0]), int(steps[-1])),
+            reason="cut-at-the-beginning",
             evidence={
-                "reason": "cut-at-the-beginning",
                 "early": share,
                 "right": float(right.max()),
                 "threshold": EARLY,

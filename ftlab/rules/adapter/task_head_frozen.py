@@ -50,9 +50,7 @@ raises; only a missing one is silent.
 - 2U1/Qwen-VL-Series-Finetune#208
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
@@ -62,7 +60,7 @@ from ftlab.rules.reading.wiring import (
     trainable_tensors,
     wiring,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -72,9 +70,9 @@ class TaskHeadFrozen(Rule):
 
     code = "ADP015"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per head."""
         learns = any(trainable_tensors(described) for _, described, _ in adapters(run))
         if not learns or not is_trained(run):
@@ -86,8 +84,7 @@ class TaskHeadFrozen(Rule):
     def _finding(self, run: Run, head: Described) -> Finding:
         types = {str(config.get("task_type")) for _, _, config in adapters(run)}
         said, adapted = ", ".join(sorted(types)), bool(head.get("adapted"))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {steps_of(run)[0]}: {head['module']} {tuple(head['shape'])} is "
             f"frozen{' under an adapter' if adapted else ''} and still random: "
             f"deviation {number(head['std'])}, initialized with "
@@ -106,8 +103,8 @@ class TaskHeadFrozen(Rule):
                 Place("config", "modules_to_save"),
             ],
             steps=steps_of(run),
+            reason="adapted" if adapted else "frozen",
             evidence={
-                "reason": "adapted" if adapted else "frozen",
                 "std": head["std"],
                 "drawn_with": head["expected_std"],
                 "threshold": "4 standard errors",

@@ -49,13 +49,13 @@ parameters are not judged.
 - accelerate, `Accelerator.register_save_state_pre_hook`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -97,13 +97,13 @@ class TrainedWeightsInNoFile(Rule):
 
     code = "ADP055"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was written by hand."""
         return not len(run.steps) or bool(_writes(run))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all files."""
         writes = _writes(run)
         if not writes or _is_saved(run) or not writes[-1].detail["left_count"]:
@@ -125,13 +125,10 @@ class TrainedWeightsInNoFile(Rule):
             f"{in_words(left)}",
             cause=cause,
             fix=fix,
-            places=[
-                Place("file", named[-1]),
-                *(Place("param", name) for name in left),
-            ],
+            places={"file": named[-1], "param": left},
             steps=(last.step, last.step),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "missing": int(detail["left_count"]),
                 "trained": int(detail["of"]),
                 "threshold": 0,

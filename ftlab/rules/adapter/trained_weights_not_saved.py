@@ -61,20 +61,15 @@ adapter.
 - instructlab/training#141 (whole unmerged checkpoints, adapters dropped on loading)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
-from ftlab.rules.reading.saving import (
-    is_saved_by_peft,
-    needs_peft_model,
-    saving,
-    span,
-)
+from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model, saving, span
 from ftlab.rules.reasons.merged_adapters import others_merged
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -85,10 +80,10 @@ class TrainedWeightsNotSaved(Rule):
     code = "ADP020"
     status = "stable"
     layer = "rollback"
-    requires = (needs_peft_model,)
+    requires = needs_peft_model
     caused_by = ("EXP014", "ADP016", "ADP003")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all of them."""
         yield from self._without_adapter(run)
         facts = saving(run)
@@ -105,7 +100,7 @@ class TrainedWeightsNotSaved(Rule):
                 "in any case",
             )
 
-    def _without_adapter(self, run: Run) -> Iterator[Finding]:
+    def _without_adapter(self, run: Run) -> Results:
         """Yield the first model that was saved whole without what was trained."""
         apart = any(_is_save(entry, "adapter") for entry in run.ledger)
         for entry in run.ledger:
@@ -134,31 +129,31 @@ class TrainedWeightsNotSaved(Rule):
             "layers randomly.",
             fix="model.save_pretrained(folder) of the PeftModel, or "
             "model.merge_and_unload().save_pretrained(folder).",
-            places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
+            places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
-            evidence={"reason": "wrapped-base", "keys": detail["inside"]},
+            reason="wrapped-base",
+            evidence={"keys": detail["inside"]},
             healthy="a fully saved model has no key with base_layer in it",
         )
 
     def _unloaded(self, entry: LedgerEntry) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the model without "
             "the trained adapter, which was not saved",
             cause="unload() removes the adapter without merging it: the saved model is "
             "the base model from before training.",
             fix="Use merge_and_unload() instead of unload(), or save the PeftModel "
             "first.",
-            places=[Place("call", "unload"), Place("call", "save_pretrained")],
+            places={"call": ["unload", "save_pretrained"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
+            reason="unloaded",
+            evidence={"keys": int(entry.detail.get("keys", 0))},
             healthy="the adapter is saved, or merged into what is saved",
         )
 
     def _merged(self, entry: LedgerEntry, merged: set[str], held: set[str]) -> Finding:
         trained = ", ".join(sorted(map(repr, held)))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the model with "
             f"{', '.join(sorted(map(repr, merged)))} merged into it, but {trained} was "
             "trained",
@@ -166,29 +161,26 @@ class TrainedWeightsNotSaved(Rule):
             "active ones; the trained one is neither merged nor saved.",
             fix=f"model.set_adapter({trained}) before merge_and_unload(), or "
             f"merge_and_unload(adapter_names=[{trained}]).",
-            places=[
-                Place("call", "merge_and_unload"),
-                Place("call", "set_adapter"),
-                Place("call", "save_pretrained"),
-            ],
+            places={"call": ["merge_and_unload", "set_adapter", "save_pretrained"]},
             steps=(entry.step, entry.step),
-            evidence={"reason": "other-merged", "adapters": len(held)},
+            reason="other-merged",
+            evidence={"adapters": len(held)},
             healthy="the trained adapter is among the merged ones",
         )
 
     def _others(self, entry: LedgerEntry, saved: set[str], held: set[str]) -> Finding:
         trained = ", ".join(sorted(map(repr, held)))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {entry.step}, saved to {entry.detail['folder']}: the adapter "
             f"{', '.join(sorted(map(repr, saved)))}, but {trained} was trained",
             cause="selected_adapters does not name the adapter that the optimizer "
             "holds: the trained one is in no file.",
             fix=f"model.save_pretrained(folder, selected_adapters=[{trained}]), or "
             "omit selected_adapters.",
-            places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
+            places={"call": "save_pretrained", "file": "adapter keys"},
             steps=(entry.step, entry.step),
-            evidence={"reason": "other-adapter", "adapters": len(held)},
+            reason="other-adapter",
+            evidence={"adapters": len(held)},
             healthy="the trained adapter is among the saved ones",
         )
 
@@ -205,11 +197,7 @@ class TrainedWeightsNotSaved(Rule):
             fix="Name them in the configuration before get_peft_model: "
             f"modules_to_save=[{wanted}] (new tokens: trainable_token_indices, or "
             "save_pretrained(..., save_embedding_layers=True)).",
-            places=[
-                *(Place("param", name) for name in lost),
-                Place("config", "modules_to_save"),
-                Place("file", "adapter keys"),
-            ],
+            places={"param": lost, "config": "modules_to_save", "file": "adapter keys"},
             steps=span(run, run.facts.step),
             evidence={"left_out": len(lost), "trainable": trained, "threshold": 0},
             healthy="save_pretrained writes every trainable tensor",

@@ -52,11 +52,10 @@ second])`.
 """
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.adapter_states import (
     Pass,
     calls_of,
@@ -68,7 +67,7 @@ from ftlab.rules.reading.adapter_states import (
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.tensors import params, records_of, text_of
 from ftlab.rules.reasons.left_active import LeftActive, left_active
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -87,7 +86,7 @@ class WrongAdapterInTraining(Rule):
     status = "stable"
     requires = (needs_states, needs_optimizers)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per form."""
         held, passes = held_adapters(run), passes_of(run)
         if not held:
@@ -116,8 +115,7 @@ class WrongAdapterInTraining(Rule):
         first, last = found[0].step, found[-1].step
         ran, mine = sorted(_ran(found[-1])), sorted(held)
         cause, fix = _why_wrong(run, ran, mine)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: the training forward ran adapter "
             f"{', '.join(ran)}; the optimizer holds {', '.join(mine)}",
             cause=cause,
@@ -128,8 +126,8 @@ class WrongAdapterInTraining(Rule):
                 Place("optimizer", "param_groups"),
             ],
             steps=(first, last),
+            reason="not-in-optimizer",
             evidence={
-                "reason": "not-in-optimizer",
                 "active": ", ".join(ran),
                 "held": ", ".join(mine),
                 "passes": len(found),
@@ -153,20 +151,15 @@ class WrongAdapterInTraining(Rule):
                 Place("call", "set_adapter"),
             ],
             steps=left.steps,
-            evidence={
-                "reason": "left-active",
-                "active": now,
-                "held": before,
-                "threshold": 0,
-            },
+            reason="left-active",
+            evidence={"active": now, "held": before, "threshold": 0},
             healthy="the same adapter is active before and after an evaluation",
         )
 
     def _frozen(self, run: Run, found: list[Pass], held: set[str]) -> Finding:
         first, last = found[0].step, found[-1].step
         ran, mine = sorted(_ran(found[-1])), sorted(held)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: every training forward ran adapter "
             f"{', '.join(ran)}, which is frozen; {', '.join(mine)}, which the "
             "optimizer holds, ran in none",
@@ -179,8 +172,8 @@ class WrongAdapterInTraining(Rule):
                 Place("call", "set_adapter"),
             ],
             steps=(first, last),
+            reason="frozen-one-active",
             evidence={
-                "reason": "frozen-one-active",
                 "active": ", ".join(ran),
                 "held": ", ".join(mine),
                 "passes": len(found),
@@ -195,8 +188,7 @@ class WrongAdapterInTraining(Rule):
         first, last = found[0].step, found[-1].step
         after = (each.backward.active for each in found if each.backward is not None)
         active = sorted(set().union(*after) - set(lost))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: adapter {', '.join(lost)} ran in the forward "
             "but was no longer active at backward",
             cause="set_adapter was called between forward and backward: it freezes the "
@@ -209,11 +201,8 @@ class WrongAdapterInTraining(Rule):
                 *_tensors(run, active),
             ],
             steps=(first, last),
-            evidence={
-                "reason": "frozen-before-backward",
-                "lost": ", ".join(lost),
-                "passes": len(found),
-            },
+            reason="frozen-before-backward",
+            evidence={"lost": ", ".join(lost), "passes": len(found)},
             healthy="an adapter stays trainable from its forward to the end of its "
             "backward",
         )

@@ -95,8 +95,7 @@ KINDS = (
         "an empty prompt",
         "An export has lost the questions: an answer to nothing is learnt.",
         "Leave these rows out, or mend the export.",
-        0.001,
-        0.1,
+        meant_above=0.1,
     ),
     Kind(
         "question-without-answer",
@@ -120,8 +119,7 @@ KINDS = (
         "The answer was cut by a limit behind its reasoning, or lost where the reply "
         "was divided: the model learns to think and to stop.",
         "Generate these answers anew with a higher max_new_tokens, or leave them out.",
-        0.001,
-        0.5,
+        meant_above=0.5,
         left_out=True,
     ),
     Kind(

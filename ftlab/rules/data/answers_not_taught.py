@@ -53,18 +53,21 @@ here.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
 from ftlab.rules.reading.turns import (
     ANSWERS,
-    OPENINGS,
     TurnSight,
+    answers_of,
     empty_answers,
+    is_answer,
+    opens_answer,
     turn_sights,
 )
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 2, 0.5
@@ -77,10 +80,10 @@ class AnswersNotTaught(SampleRule):
     code = "DAT031"
     caused_by = ("DAT036",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         sights = turn_sights(run)
-        answered = [each for each in sights if _has_answer(each.sample)]
+        answered = [each for each in sights if answers_of(each.sample)]
         ends = _stops_at_the_end(run)
         opened = [
             (each, opening)
@@ -90,25 +93,21 @@ class AnswersNotTaught(SampleRule):
         if opened and len(opened) >= max(SAMPLES, SHARE * len(answered)):
             yield self.of_turns(
                 run,
-                Severity.WARNING,
                 f"{len(opened)} of {len(answered)} samples end with the opening of an "
                 "answer that never comes, and train it",
                 opened,
                 lambda turn: turn.start,
                 cause="add_generation_prompt=True was left on for rows of training.",
                 fix="apply_chat_template(..., add_generation_prompt=False).",
-                evidence={
-                    "reason": "opening",
-                    "samples": len(opened),
-                    "threshold": SHARE,
-                },
+                reason="opening",
+                evidence={"samples": len(opened), "threshold": SHARE},
                 healthy="samples that end with the end of an answer",
             )
         yield from self._unlabelled(run, sights)
         told = {_key(sight) for sight, _ in opened}
         yield from self._empty(run, [each for each in sights if _key(each) not in told])
 
-    def _unlabelled(self, run: Run, sights: list[TurnSight]) -> Iterator[Finding]:
+    def _unlabelled(self, run: Run, sights: list[TurnSight]) -> Results:
         whole = [
             (sight, answers[0])
             for sight in sights
@@ -120,24 +119,21 @@ class AnswersNotTaught(SampleRule):
         many = len(silent) >= SHARE * len(whole)
         yield self.of_turns(
             run,
-            Severity.WARNING if many else Severity.INFO,
             f"{len(silent)} of {len(whole)} samples hold a whole answer and no label "
             "that counts",
             silent,
             lambda turn: turn.start,
+            severity=Severity.WARNING if many else Severity.INFO,
             cause="What marks the answers was not found in the ids of these samples.",
             fix="Columns prompt and completion, or assistant_only_loss=True with a "
             "template that has {% generation %}; a marker only as it is tokenised in "
             "its context.",
-            evidence={
-                "reason": "no-labels",
-                "samples": len(silent),
-                "threshold": SHARE,
-            },
+            reason="no-labels",
+            evidence={"samples": len(silent), "threshold": SHARE},
             healthy="labels that count on every whole answer",
         )
 
-    def _empty(self, run: Run, sights: list[TurnSight]) -> Iterator[Finding]:
+    def _empty(self, run: Run, sights: list[TurnSight]) -> Results:
         turns = [
             (sight, end)
             for sight in sights
@@ -145,7 +141,7 @@ class AnswersNotTaught(SampleRule):
             if end.trained
         ]
         samples = samples_of(run)
-        bare = [each for each in samples.sights if _is_bare(each.sample, samples.stops)]
+        bare = samples.where(lambda sample: _is_bare(sample, samples.stops))
         count = len(turns or bare)
         says = f"{count} answers are empty, and their end is trained"
         cause = "Rows of the data have no answer."
@@ -154,10 +150,10 @@ class AnswersNotTaught(SampleRule):
         if turns:
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 says,
                 turns,
                 lambda turn: turn.first,
+                severity=Severity.INFO,
                 cause=cause,
                 fix=fix,
                 evidence=evidence,
@@ -165,10 +161,10 @@ class AnswersNotTaught(SampleRule):
             )
         elif bare and len(sights) == len(turn_sights(run)):
             yield self.of_samples(
-                Severity.INFO,
                 says,
                 bare,
                 lambda each: each.stretches[0].start,
+                severity=Severity.INFO,
                 cause=cause,
                 fix=fix,
                 evidence=evidence,
@@ -176,13 +172,9 @@ class AnswersNotTaught(SampleRule):
             )
 
 
-def _has_answer(sample: SampleTurns) -> bool:
-    return any(t.role == ANSWERS and t.part == "text" for t in sample.turns)
-
-
 def _whole(sample: SampleTurns) -> list[TurnFacts]:
     """List the texts of answers behind which the sample goes on."""
-    return [t for t in sample.turns[:-1] if t.role == ANSWERS and t.part == "text"]
+    return list(filter(is_answer, sample.turns[:-1]))
 
 
 def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
@@ -193,22 +185,18 @@ def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
     last, before = sample.turns[-1], sample.turns[:-1]
     if last.end != sample.end:
         return
-    if _opens(last):
+    if opens_answer(last):
         if last.trained:
             yield last
         return
     empty = last.part == "end" or (stopped and last.end - last.start == 1)
     follows = len(before) > 1 and before[-2].role == ANSWERS
     if empty and last.role == ANSWERS and last.trained and follows:
-        yield from (turn for turn in before[-1:] if _opens(turn))
+        yield from filter(opens_answer, before[-1:])
 
 
 def _key(sight: TurnSight) -> tuple[int, ...]:
     return sight.step, sight.sample.micro_batch, sight.sample.row, sight.sample.start
-
-
-def _opens(turn: TurnFacts) -> bool:
-    return turn.part in OPENINGS and turn.role == ANSWERS
 
 
 def _stops_at_the_end(run: Run) -> set[tuple[int, ...]]:

@@ -69,21 +69,20 @@ not in several processes or compiled models, positions not in encoder-decoders.
 - huggingface/transformers#10015, huggingface/sentence-transformers#1600 (range)
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.attention import LEAST, NEEDS, faulty, looks, places
 from ftlab.rules.reading.samples import (
     NEEDS as ROWS,
     Samples,
     has_tokenizer,
+    row_places,
     samples_of,
-    without_tokens,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Results, either
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -111,22 +110,13 @@ class AttentionMisled(SampleRule):
 
     code = "DAT007"
     caused_by = ("EXP006", "EXP001")
-    requires = (
-        Need(
-            NEEDS.what,
-            NEEDS.record,
-            lambda run: NEEDS.present(run) or ROWS.present(run),
-            absent=without_tokens,
-        ),
-    )
+    requires = either(NEEDS, ROWS)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""
         yield from self._inverted(run)
         if not NEEDS.present(run):
-            yield self.cannot_tell(
-                f"the run does not contain {NEEDS.what}", NEEDS.record
-            )
+            yield self.lacks(NEEDS)
             return
         documents = [
             each
@@ -153,25 +143,22 @@ class AttentionMisled(SampleRule):
         if beyond:
             yield self._beyond(beyond)
 
-    def _inverted(self, run: Run) -> Iterator[Finding]:
+    def _inverted(self, run: Run) -> Results:
         samples = samples_of(run)
-        sick = [e for e in samples.sights if _is_inverted(e.sample, samples)]
+        sick = samples.where(lambda sample: _is_inverted(sample, samples))
         if len(sick) < SAMPLES:
             return
         yield self.of_samples(
-            Severity.ERROR,
             f"the attention mask shows nothing but "
             f"{samples.piece(sick[0].sample.head[0])} of {len(sick)} samples, and "
             "hides their text",
             sick,
             lambda sample: sample.start,
+            severity=Severity.ERROR,
             cause="The mask is 1 at the padding and 0 at the text.",
             fix="attention_mask = (input_ids != pad_token_id).long().",
-            evidence={
-                "reason": "inverted",
-                "samples": len(sick),
-                "threshold": SAMPLES,
-            },
+            reason="inverted",
+            evidence={"samples": len(sick), "threshold": SAMPLES},
             healthy="1 at the text, 0 at the padding",
         )
 
@@ -201,8 +188,8 @@ class AttentionMisled(SampleRule):
             else "Pass attention_mask, 0 at the padding.",
             places=places(found),
             steps=(step, step),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "share": worst["share"],
                 "tokens": worst["tokens"],
                 "query": worst["query"],
@@ -216,16 +203,15 @@ class AttentionMisled(SampleRule):
         steps = [step for step, _ in told]
         worst = max((shift for _, shift in told), key=lambda each: each["by"])
         cause, fix = _SHIFTED[reason]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(min(steps), max(steps))}: the text at token {worst['token']} "
             f"of row {worst['row']} begins {worst['by']} positions too late",
             cause=cause,
             fix=fix,
             places=_tokens([shift for _, shift in told]),
             steps=(min(steps), max(steps)),
+            reason=_REASONS[reason],
             evidence={
-                "reason": _REASONS[reason],
                 "texts": len(told),
                 "positions": worst["by"],
                 "sample": worst["row"],
@@ -237,16 +223,15 @@ class AttentionMisled(SampleRule):
     def _beyond(self, found: list[tuple[int, dict[str, int]]]) -> Finding:
         step, first = found[0]
         longest = max(each["last"] for _, each in found) + 1
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(step, found[-1][0])}: {longest} positions in a row of a model "
             f"for {first['limit']}",
             cause="Rows are longer than max_position_embeddings of the model's config.",
             fix="Cut or leave out what is longer, or scale the rotary positions.",
             places=_tokens([first]),
             steps=(step, found[-1][0]),
+            reason="beyond-range",
             evidence={
-                "reason": "beyond-range",
                 "positions": longest,
                 "threshold": first["limit"],
                 "sample": first["row"],
@@ -266,11 +251,8 @@ def _is_inverted(sample: SampleFacts, samples: Samples) -> bool:
 
 
 def _tokens(found: list[dict[str, int]]) -> list[Place]:
-    tokens = [
-        Place("token", f"{each['token']} of sample {each['row']}") for each in found
-    ]
-    samples = [Place("sample", str(each["row"])) for each in found]
-    return list(dict.fromkeys([*tokens, *samples]))
+    tokens = row_places((str(each["row"]), each["token"]) for each in found)
+    return list(dict.fromkeys(tokens))
 
 
 def _cause(detail: dict[str, object], *, by_bos: bool) -> str:

@@ -49,12 +49,10 @@ classifier are wrong only with one number for each row.
 - torch, `cross_entropy`: class indices are long
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.batch_facts import OddKind
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches, refused_batches
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -66,9 +64,9 @@ class BatchRefused(Rule):
     """Finds the batch that the model does not take."""
 
     code = "DAT002"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the batch that ended the run."""
         found = (refused_batches(run, kind) for kind in KINDS)
         first = next((each[0] for each in found if each), None)
@@ -81,15 +79,14 @@ class BatchRefused(Rule):
         odd = each.odd
         of_token = odd.kind in ("ids", "labels")
         others = f"; {counted(odd.rows, 'sample')} of the batch like this"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{each.batch}: {says}{others if of_token else ''}",
             cause=cause,
             fix=fix,
             places=each.places if of_token else [Place("data", odd.field)],
             steps=(each.step, each.step),
+            reason=odd.kind,
             evidence={
-                "reason": odd.kind,
                 "field": odd.field,
                 "value": odd.value,
                 "token": odd.piece,

@@ -59,13 +59,12 @@ apart; a prompt that was cut at its beginning is not seen.
 - TRL, dataset formats: explicit and implicit prompts
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts, Twice
 from ftlab.rules.reading.samples import Samples, Sight, samples_of
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import OPENINGS, TurnSight, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 4, 0.9
@@ -87,14 +86,14 @@ class BeginningWrong(SampleRule):
     code = "DAT022"
     caused_by = ("EXP017",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding about BOS, and one about prompts."""
         samples = samples_of(run)
         yield from self._missing(run, samples)
         yield from self._doubled(run, samples)
         yield from self._prompts(samples)
 
-    def _missing(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _missing(self, run: Run, samples: Samples) -> Results:
         facts, begin = template_of(run), samples.ids("bos")
         held = {c.id for each in samples.sights for c in each.sample.controls}
         if facts is None or not facts.repeats_bos or not begin or begin & held:
@@ -106,7 +105,6 @@ class BeginningWrong(SampleRule):
         bos = samples.piece(min(begin))
         yield self.of_turns(
             run,
-            Severity.WARNING,
             f"none of {len(opened)} samples begins with {bos}, which the template "
             "writes and the tokenizer adds",
             [(each, each.sample.turns[0]) for each in opened],
@@ -115,16 +113,12 @@ class BeginningWrong(SampleRule):
             "and add_special_tokens=False kept the tokenizer from adding it.",
             fix="apply_chat_template(..., tokenize=True), or add_special_tokens=True "
             "for text that was rendered without BOS.",
-            evidence={
-                "reason": "missing",
-                "samples": len(opened),
-                "threshold": SHARE,
-                "token": bos,
-            },
+            reason="missing",
+            evidence={"samples": len(opened), "threshold": SHARE, "token": bos},
             healthy="one BOS in front of every conversation",
         )
 
-    def _doubled(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _doubled(self, run: Run, samples: Samples) -> Results:
         begin, known = samples.ids("bos"), samples.sights
         double = [each for each in known if _is_double(each.sample, begin)]
         if known and len(double) >= max(DOUBLE, OF_DOUBLE * len(known)):
@@ -149,7 +143,6 @@ class BeginningWrong(SampleRule):
         early = reason == "at-the-beginning"
         bos = samples.piece(first)
         return self.of_samples(
-            Severity.INFO if first in samples.stops else Severity.WARNING,
             f"{len(found)} of {len(samples.sights)} samples "
             + (
                 f"begin with {bos} twice"
@@ -158,6 +151,7 @@ class BeginningWrong(SampleRule):
             ),
             found,
             lambda each: each.start + 1 if early else _second(each, alone, compared),
+            severity=Severity.INFO if first in samples.stops else Severity.WARNING,
             cause="The template writes BOS, and the tokenizer adds another one to the "
             "rendered text."
             if early
@@ -166,8 +160,8 @@ class BeginningWrong(SampleRule):
             "apply_chat_template(..., tokenize=True)."
             if early
             else "tokenizer(answer, add_special_tokens=False).",
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(found),
                 "threshold": OF_DOUBLE if early else SHARE,
                 "token": bos,
@@ -175,7 +169,7 @@ class BeginningWrong(SampleRule):
             healthy="one BOS, or none, at the beginning of a sample",
         )
 
-    def _prompts(self, samples: Samples) -> Iterator[Finding]:
+    def _prompts(self, samples: Samples) -> Results:
         found = [
             (sight, twice)
             for sight in samples.sights
@@ -188,7 +182,6 @@ class BeginningWrong(SampleRule):
         first, twice = found[0]
         again = {id(sight.sample): twice.again for sight, twice in found}
         yield self.of_samples(
-            Severity.WARNING,
             f"{len(found)} of {len(samples.sights)} samples begin with the same text "
             f"twice in a row; sample {first.sample.row} has tokens {twice.start} to "
             f"{twice.again - 1} again from {twice.again} on",
@@ -197,8 +190,8 @@ class BeginningWrong(SampleRule):
             cause="The prompt is put in front of completions that begin with it.",
             fix="Take the prompt out of the completions, or leave out the prompt "
             "column.",
+            reason="prompt-twice",
             evidence={
-                "reason": "prompt-twice",
                 "samples": len(found),
                 "all": len(samples.sights),
                 "threshold": share,

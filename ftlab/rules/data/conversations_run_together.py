@@ -36,20 +36,13 @@ templates that begin a conversation as they go on with one. Plain documents: DAT
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.attention import NEEDS as ATTENTION, looks
-from ftlab.rules.reading.turns import (
-    ANSWERS,
-    NEEDS,
-    has_turns,
-    template_of,
-    turn_places,
-    turn_sights,
-)
-from ftlab.rules.rule import Rule
-from ftlab.rules.words import at_steps
+from ftlab.rules.reading.token_rules import TurnRule
+from ftlab.rules.reading.turns import ANSWERS, NEEDS, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 LEAST = 2
@@ -59,18 +52,14 @@ EACH = 0.9
 """Share of the later questions that have a system message of their own."""
 
 
-class ConversationsRunTogether(Rule):
+class ConversationsRunTogether(TurnRule):
     """Finds conversations behind each other that nothing keeps apart."""
 
     code = "DAT046"
     requires = (NEEDS, ATTENTION)
     caused_by = ("EXP002", "DAT023")
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are turns, or nothing is known of the run."""
-        return not run.facts.model or has_turns(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""
         if any(look.detail.get("apart") for look in looks(run)):
             return
@@ -90,25 +79,19 @@ class ConversationsRunTogether(Rule):
             found = found if len(found) >= EACH * len(later) else []
         if len(found) < LEAST:
             return
-        steps = [sight.step for sight, _ in found]
         sight, turn = found[0]
         meant = asked(run).get("packing_strategy") == "wrapped"
-        yield self.finding(
-            Severity.INFO if meant else Severity.WARNING,
-            f"{at_steps(min(steps), max(steps))}: {len(found)} conversations begin "
-            f"within samples, the first at token {turn.start} of row "
-            f"{sight.sample.row}, and nothing keeps them apart",
+        yield self.of_turns(
+            run,
+            f"{len(found)} conversations begin within samples, the first at token "
+            f"{turn.start} of row {sight.sample.row}, and nothing keeps them apart",
+            found,
+            lambda turn: turn.start,
+            severity=Severity.INFO if meant else Severity.WARNING,
             cause="Conversations are laid end to end, with positions that run on.",
             fix="Pass position_ids that begin again at each conversation, and no "
             "attention_mask beside them.",
-            places=turn_places(found, lambda turn: turn.start),
-            steps=(min(steps), max(steps)),
-            evidence={
-                "conversations": len(found),
-                "threshold": LEAST,
-                "sample": sight.sample.row,
-                "position": turn.start,
-            },
+            evidence={"conversations": len(found), "threshold": LEAST},
             healthy="one conversation to a sample, or positions that begin again",
         )
 

@@ -38,12 +38,13 @@ with BOS, are left alone.
 - transformers, `shift_tokens_right`; `EncoderDecoderModel.forward`, its example
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.decoders import NEEDS, row_name, seen
-from ftlab.rules.rule import Rule
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.decoders import NEEDS, seen
+from ftlab.rules.reading.samples import row_name, row_places
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -61,13 +62,10 @@ class DecoderStartWrong(Rule):
     """Finds decoders that are started twice, or never as they will be."""
 
     code = "DAT015"
-    requires = (NEEDS,)
+    requires = NEEDS
+    applies = to_runs_with(seen)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether a decoder was seen, or nothing is known of the run."""
-        return not run.facts.model or seen(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all rows."""
         events = [event for event in run.whole.events if event.kind == "decoder"]
         rows = [(event, row) for event in events for row in event.detail["rows"]]
@@ -129,13 +127,12 @@ class DecoderStartWrong(Rule):
             cause=cause,
             fix=fix,
             places=[
-                *(Place("token", f"0 of sample {name}") for name in names),
-                *(Place("sample", name) for name in dict.fromkeys(names)),
+                *row_places((name, 0) for name in names),
                 Place("config", "decoder_start_token_id"),
             ],
             steps=(min(steps), max(steps)),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "rows": len(rows),
                 "all": total,
                 "threshold": OF_TWICE if reason == "twice" else OF_WORDED,

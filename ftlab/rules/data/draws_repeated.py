@@ -45,11 +45,10 @@ left alone, for they share what they draw.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.loader_start import (
     GENERATORS,
     HeldGenerator,
@@ -57,7 +56,7 @@ from ftlab.records.loader_start import (
     WorkerStart,
 )
 from ftlab.rules.reading.loaders import NEEDS, by_index, drawn_by, has_loader
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 ALIKE = 2
@@ -76,13 +75,10 @@ class DrawsRepeated(Rule):
     """Finds random numbers that workers, copies or epochs draw again."""
 
     code = "DAT080"
-    requires = (NEEDS,)
+    requires = NEEDS
+    applies = staticmethod(has_loader)
 
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose loop has no DataLoader."""
-        return has_loader(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each generator, and each way."""
         starts = by_index(run)
         for column in GENERATORS:
@@ -112,15 +108,13 @@ class DrawsRepeated(Rule):
             f"{start.workers} workers{draws}",
             cause="The number that worker_init_fn seeds with is not the worker's own.",
             fix=f"{_SEED}to torch.",
-            places=[Place("object", f"worker_init_fn: {name}")],
+            places={"object": f"worker_init_fn: {name}"},
             steps=(start.step, start.step),
             evidence=_counted("workers", workers=len(alike), drawn=drawn),
             healthy="a seed of its own in each worker",
         )
 
-    def _of_copies(
-        self, starts: list[LoaderStart], held: HeldGenerator
-    ) -> Iterator[Finding]:
+    def _of_copies(self, starts: list[LoaderStart], held: HeldGenerator) -> Results:
         known = [w for each in starts for w in each.started if held.name in w.held]
         copies = [e for e in known if e.held[held.name] == known[0].held[held.name]]
         drawn = drawn_by(copies, held.name)
@@ -135,7 +129,7 @@ class DrawsRepeated(Rule):
             cause="It was made once, and each worker of each epoch gets a copy of it.",
             fix="Make it anew in worker_init_fn, with torch.initial_seed(), or draw "
             "from the global generators, which torch seeds.",
-            places=[Place("object", held.name)],
+            places={"object": held.name},
             steps=(starts[0].step, starts[0].step),
             evidence=_counted("copies", copies=len(copies), drawn=drawn),
             healthy="a place of its own for each copy",
@@ -144,8 +138,7 @@ class DrawsRepeated(Rule):
     def _of_epochs(self, starts: list[LoaderStart], column: str) -> Finding:
         name, workers = GENERATORS[column], starts[0].workers
         whose = f" in {workers} workers" if workers else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{name}{whose} begins at the same place in each of {len(starts)} epochs, "
             "and rows are made with it",
             cause="worker_init_fn seeds with the same numbers in each epoch."
@@ -154,7 +147,7 @@ class DrawsRepeated(Rule):
             fix=f"{_SEED}to torch."
             if workers
             else "Seed once, before the loop over epochs.",
-            places=[Place("object", f"{starts[0].dataset}: {name}")],
+            places={"object": f"{starts[0].dataset}: {name}"},
             steps=(starts[1].step, starts[-1].step),
             evidence=_counted("epochs", epochs=len(starts), workers=workers),
             healthy="another place in each epoch",

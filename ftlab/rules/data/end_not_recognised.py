@@ -51,10 +51,9 @@ is told so, has it right. Openings such as `[INST]` may well be plain text.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.sample_facts import Control, SampleFacts
 from ftlab.records.spelled_mark import SpelledMark
 from ftlab.records.template import TemplateFacts
@@ -63,10 +62,13 @@ from ftlab.rules.reading.samples import (
     PLACES,
     Samples,
     is_causal,
+    row_name,
+    row_places,
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
+from ftlab.rules.reading.turns import ANSWERS, template_of, turns_where
+from ftlab.rules.rule import Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -102,13 +104,13 @@ class EndNotRecognised(SampleRule):
     code = "DAT018"
     caused_by = ("EXP017", "DAT028", "DAT073")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: in pieces by the template, else spelled, or not heeded."""
         found = [*self._in_pieces(run)] or [*self._spelled(samples_of(run))]
         yield from found
         yield from self._not_heeded(samples_of(run))
 
-    def _in_pieces(self, run: Run) -> Iterator[Finding]:
+    def _in_pieces(self, run: Run) -> Results:
         """Tell of the template's end of an answer."""
         facts = template_of(run)
         broken = _broken(facts) if facts is not None else {}
@@ -117,30 +119,20 @@ class EndNotRecognised(SampleRule):
         string, count = next(iter(broken.items()))
         yield self.of_turns(
             run,
-            Severity.WARNING,
             f"{string!r} ends an answer and is {count} tokens of this vocabulary",
-            [
-                (sight, turn)
-                for sight in turn_sights(run)
-                for turn in sight.sample.turns
-                if turn.role == ANSWERS and turn.part == "end"
-            ],
+            turns_where(run, lambda t: t.role == ANSWERS and t.part == "end"),
             lambda turn: turn.start,
             cause="The chat template writes control strings that this tokenizer does "
             "not have.",
             fix="A template of this model, or add the strings as special tokens, "
             "resize the embeddings and train the new rows.",
-            evidence={
-                "reason": "in-pieces",
-                "token": string,
-                "pieces": count,
-                "threshold": 1,
-            },
+            reason="in-pieces",
+            evidence={"token": string, "pieces": count, "threshold": 1},
             healthy="one token for the end of an answer",
             behind=[Place("config", "tokenizer.chat_template")],
         )
 
-    def _spelled(self, samples: Samples) -> Iterator[Finding]:
+    def _spelled(self, samples: Samples) -> Results:
         """Tell of the most frequent mark."""
         if not samples.marked or _has_ends(samples):
             return
@@ -161,18 +153,19 @@ class EndNotRecognised(SampleRule):
         last = reason == "at-the-end"
         number = held.ends if last else held.samples
         first = held.places[0]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {number} of {total} samples "
             f"{'end with' if last else 'hold'} {text!r}, which "
             f"is {first[3] - first[2]} common tokens here; none holds {samples.end}",
             cause="The mark is that of another model's tokenizer; this one reads it as "
             "text.",
             fix="tokenizer.eos_token in its place.",
-            places=_places(held),
+            places=row_places(
+                (row_name(m, r), s) for m, r, s, _ in held.places[:PLACES]
+            ),
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "mark": text,
                 "samples": number,
                 "sample": first[1],
@@ -182,7 +175,7 @@ class EndNotRecognised(SampleRule):
             healthy="EOS as one token at the end of each text",
         )
 
-    def _not_heeded(self, samples: Samples) -> Iterator[Finding]:
+    def _not_heeded(self, samples: Samples) -> Results:
         """Tell of the token that ends nearly all samples, and no generation."""
         heeded, known = samples.ids("generation"), samples.sights
         if len(known) < SAMPLES or not heeded:
@@ -196,7 +189,6 @@ class EndNotRecognised(SampleRule):
         piece = samples.piece(number)
         stops = ", ".join(map(samples.piece, sorted(heeded)))
         yield self.of_samples(
-            Severity.WARNING,
             f"{count} samples end with {piece}, and generation ends at {stops} alone",
             [sight for sight, its in ends if its == number],
             lambda sample: sample.controls[-1].position,
@@ -204,8 +196,8 @@ class EndNotRecognised(SampleRule):
             "generation config.",
             fix="Add it: model.generation_config.eos_token_id = [...], or make it the "
             "tokenizer's eos_token before training.",
+            reason="not-heeded",
             evidence={
-                "reason": "not-heeded",
                 "samples": count,
                 "threshold": SHARE,
                 "token": piece,
@@ -251,16 +243,6 @@ def _says_end(text: str) -> bool:
     words = re.findall("[a-z]+", inner.lower())
     named = any(_ENDING.fullmatch(word) for word in words)
     return bars or named or inner == "/s"
-
-
-def _places(held: _Held) -> list[Place]:
-    rows = [
-        (f"{r} of micro-batch {m}" if m else str(r), s) for m, r, s, _ in held.places
-    ]
-    tokens = [
-        Place("token", f"{start} of sample {row}") for row, start in rows[:PLACES]
-    ]
-    return [*tokens, *dict.fromkeys(Place("sample", row) for row, _ in rows[:PLACES])]
 
 
 def _end(sample: SampleFacts) -> Control | None:

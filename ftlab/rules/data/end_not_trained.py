@@ -61,9 +61,9 @@ hidden end; it is hidden rightly, if it is none.
 - huggingface/transformers#22794, huggingface/trl#1623 (no EOS is added)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.samples import (
     Samples,
@@ -74,6 +74,7 @@ from ftlab.rules.reading.samples import (
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
+from ftlab.rules.rule import Results
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -114,24 +115,18 @@ class EndNotTrained(SampleRule):
     code = "DAT020"
     caused_by = ("DAT028", "DAT018")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for hidden ends, and one for those without a label."""
         samples = samples_of(run)
         stops, sights = samples.stops, samples.sights
-        hidden = [
-            each
-            for each in sights
-            if any(token.id in stops for token in each.sample.hidden)
-        ]
+        hidden = samples.where(lambda e: any(token.id in stops for token in e.hidden))
         if len(hidden) >= HIDDEN:
             yield self._hidden(samples, hidden)
-        known = [each for each in sights if is_causal(each.sample)]
+        known = samples.where(is_causal)
         trained = any(
             c.trained and c.id in stops for each in known for c in each.sample.controls
         )
-        left_out = [
-            each for each in known if _ends(each.sample, stops) and each.sample.exact
-        ]
+        left_out = [e for e in known if _ends(e.sample, stops) and e.sample.exact]
         ends = sum(len(_ends(each.sample, stops)) for each in left_out)
         if not trained and ends >= ENDS:
             yield self._untrained(samples, left_out)
@@ -144,7 +139,6 @@ class EndNotTrained(SampleRule):
         count = sum(len(each.sample.hidden) for each in sick)
         piece = samples.piece(sick[0].sample.hidden[0].id)
         return self.of_samples(
-            Severity.WARNING,
             f"the attention mask hides {piece} in the middle of "
             f"{counted(len(sick), 'sample')}, {counted(count, 'time')}",
             sick,
@@ -153,8 +147,8 @@ class EndNotTrained(SampleRule):
             "is a token that ends texts as well.",
             fix="The tokenizer's own mask, padded with 0 (tokenizer.pad), or one by "
             "length: arange(width) < lengths[:, None].",
+            reason="hidden-within",
             evidence={
-                "reason": "hidden-within",
                 "samples": len(sick),
                 "tokens": count,
                 "threshold": HIDDEN,
@@ -171,15 +165,15 @@ class EndNotTrained(SampleRule):
         reason = "hidden" if end in {t.position for t in first.hidden} else reason
         cause, fix = _WORDS[reason]
         return self.of_samples(
-            Severity.WARNING if reason == "mask" else Severity.ERROR,
             f"{samples.piece(number)} ends {counted(len(left_out), 'sample')} "
             "but its label is never trained, unlike the text before it",
             left_out,
             lambda each: _ends(each, samples.stops)[-1],
+            severity=Severity.WARNING if reason == "mask" else Severity.ERROR,
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(left_out),
                 "trained_ends": 0,
                 "token": samples.piece(number),
@@ -192,21 +186,17 @@ class EndNotTrained(SampleRule):
         last = samples.piece(sights[0].sample.tail[-1])
         answers = _left_out(sights) or _alike(sights, samples)
         return self.of_samples(
-            Severity.WARNING if answers else Severity.INFO,
             f"none of {len(sights)} samples ends with {samples.end} or holds it; the "
             f"first one ends with {last}",
             sights,
             lambda sample: sample.end - 1,
+            severity=Severity.WARNING if answers else Severity.INFO,
             cause="Nothing appends EOS to the texts: the formatting writes none, and "
             "this tokenizer adds none by itself.",
             fix="text + tokenizer.eos_token in the formatting, or a chat template "
             "that closes the last answer.",
-            evidence={
-                "reason": "no-end",
-                "samples": len(sights),
-                "ends": 0,
-                "token": last,
-            },
+            reason="no-end",
+            evidence={"samples": len(sights), "ends": 0, "token": last},
             healthy="EOS, or the end of a turn, behind every answer",
         )
 

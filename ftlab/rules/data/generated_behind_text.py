@@ -39,15 +39,15 @@ Encoder-decoders read all columns, and are left alone.
   `add_eos_token`
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.generations import GENERATED
 from ftlab.rules.reading.samples import BEHIND, samples_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -59,13 +59,10 @@ class GeneratedBehindText(Rule):
     """Finds prompts that do not end with their text."""
 
     code = "DAT042"
-    requires = (GENERATED,)
+    requires = GENERATED
+    applies = to_runs_with(GENERATED.present)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether something was generated, or nothing is known yet."""
-        return not run.facts.model or GENERATED.present(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for padding, and one for ends."""
         calls = [entry for entry in run.ledger if entry.op == "generate"]
         if padded := [each for each in calls if each.detail.get("end_in_padding")]:
@@ -118,15 +115,14 @@ class GeneratedBehindText(Rule):
     ) -> Finding:
         steps = (found[0].step, found[-1].step)
         words = says.format(counted(prompts, "prompt"))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: generate goes on {words}",
             cause=cause,
             fix=fix,
             places=places,
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "prompts": prompts,
                 "of": int(found[0].detail["rows"]),
                 "generations": len(found),

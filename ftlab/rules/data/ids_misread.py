@@ -60,14 +60,15 @@ the first's (3 % of places). Texts that were cut with dropout of merges beforeha
 - huggingface/datasets, "The cache", fingerprints
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.id_facts import IdFacts
-from ftlab.rules.reading.samples import Samples, samples_of
+from ftlab.rules.reading.samples import Samples, row_name, row_places, samples_of
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
+from ftlab.rules.rule import Results
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -101,7 +102,7 @@ class IdsMisread(SampleRule):
 
     code = "DAT028"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first type that explains all ids, and for texts."""
         samples = samples_of(run)
         held = [facts for _, facts in samples.numbers]
@@ -121,7 +122,7 @@ class IdsMisread(SampleRule):
         else:
             yield from self._another(run, samples)
 
-    def _another(self, run: Run, samples: Samples) -> Iterator[Finding]:
+    def _another(self, run: Run, samples: Samples) -> Results:
         """Tell of ids that the run's tokenizer would not have written."""
         trips = samples.trips
         broken = [(step, trip) for step, trip in trips if trip.broken]
@@ -154,20 +155,15 @@ class IdsMisread(SampleRule):
                 },
             )
         elif apart:
-            yield self.finding(
-                Severity.INFO,
+            yield self.note(
                 f"{apart} of the first {told['rows']} rows have hardly a token of what "
                 f"the tokenizer makes of their {told['column']}",
                 cause="The ids were made by another tokenizer, or of another text.",
                 fix=_AGAIN,
-                places=[Place("data", f"input_ids beside {told['column']}")],
+                places={"data": f"input_ids beside {told['column']}"},
                 steps=(-1, -1),
-                evidence={
-                    "reason": "another-text",
-                    "rows": apart,
-                    "of": int(told["rows"]),
-                    "threshold": KEPT,
-                },
+                reason="another-text",
+                evidence={"rows": apart, "of": int(told["rows"]), "threshold": KEPT},
                 healthy="the ids of the text",
             )
 
@@ -183,11 +179,7 @@ class IdsMisread(SampleRule):
     ) -> Finding:
         """Tell of a first place; ``whole``: all of its sample is so."""
         (micro, row, position), (says, cause, fix) = place, words
-        sample = f"{row} of micro-batch {micro}" if micro else str(row)
-        places = [
-            Place("token", f"{position} of sample {sample}"),
-            *([Place("sample", sample)] if whole else []),
-        ]
+        places = row_places([(row_name(micro, row), position)])[: 2 if whole else 1]
         data = Place("data", "input_ids")
         return self.finding(
             severity,

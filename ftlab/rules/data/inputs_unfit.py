@@ -42,13 +42,11 @@ finite and nothing is said. Inputs may be constant on purpose at first. Pictures
 - transformers, `Wav2Vec2FeatureExtractor(do_normalize=True)`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, failed_steps, odd_batches
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -60,9 +58,9 @@ class InputsUnfit(Rule):
     """Finds inputs from which nothing can be learnt."""
 
     code = "DAT005"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each way, at the first such sample or field."""
         bad = failed_steps(run, odd_batches(run, "non-finite"))
         if bad and not _is_lost_before(run, bad[0].step):
@@ -75,8 +73,7 @@ class InputsUnfit(Rule):
     def _non_finite(self, found: list[OddBatch]) -> Finding:
         first, odd = found[0], found[0].odd
         where = f"token {odd.position} of " if odd.position >= 0 else ""
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{first.batch}: {odd.field} is {odd.value} in {where}sample "
             f"{first.sample}; {counted(odd.rows, 'sample')} of the batch like this",
             cause="The data holds it, or its preparation divides by 0.",
@@ -89,14 +86,13 @@ class InputsUnfit(Rule):
 
     def _constant(self, each: OddBatch) -> Finding:
         odd = each.odd
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{odd.field} is {float(odd.value):g} everywhere, in all samples of the "
             f"first {BATCHES} micro-batches",
             cause="The preparation has lost the data: scaled twice, cast to whole "
             "numbers, or never filled in.",
             fix="Look at one sample before and after the processor.",
-            places=[Place("data", odd.field), Place("sample", "0")],
+            places={"data": odd.field, "sample": "0"},
             steps=(0, each.step),
             evidence=_told(each, BATCHES),
             healthy="a deviation above 0",
@@ -104,8 +100,7 @@ class InputsUnfit(Rule):
 
     def _off_scale(self, found: list[OddBatch]) -> Finding:
         first, odd = found[0], found[0].odd
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{first.batch}: {odd.field} has a range of {number(float(odd.value))} in "
             f"sample {first.sample}; {counted(odd.rows, 'sample')} of the batch above "
             f"{number(float(odd.limit))}",

@@ -56,13 +56,14 @@ not checked without a tokenizer.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import BorderGuess, SampleFacts
 from ftlab.rules.reading.samples import Samples, Sight, is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
-from ftlab.rules.reading.turns import ANSWERS, OPENINGS, turn_sights
+from ftlab.rules.reading.turns import opens_answer, turns_where
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 8, 0.95
@@ -122,11 +123,11 @@ class LabelsBeginWrong(SampleRule):
 
     code = "DAT017"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first way of counting, and one for openings."""
         samples = samples_of(run)
         yield from self._counted(samples)
-        asked = [each for each in samples.sights if _has_prompt(each.sample)]
+        asked = samples.where(_has_prompt)
         for late in LATE if len(asked) >= SAMPLES else ():
             alike = _same_closing(asked, late)
             cut = _cut_within_words(alike, samples)
@@ -138,12 +139,11 @@ class LabelsBeginWrong(SampleRule):
             yield self._merged(own, merged, samples)
         yield from self._early(run)
 
-    def _counted(self, samples: Samples) -> Iterator[Finding]:
+    def _counted(self, samples: Samples) -> Results:
         for unit in ("columns", "characters", "characters without BOS"):
             told = [
                 (each, guess)
-                for each in samples.sights
-                if is_causal(each.sample)
+                for each in samples.where(is_causal)
                 for guess in each.sample.guesses
                 if guess.unit == unit and guess.position != _border(each.sample)
             ]
@@ -160,7 +160,6 @@ class LabelsBeginWrong(SampleRule):
         ends = {id(sight.sample): guess.position for sight, guess in alike}
         cause, fix = _COUNTS[reason]
         return self.of_samples(
-            Severity.WARNING,
             f"the labels of {len(alike)} samples begin at the wrong token: at "
             f"{_border(first.sample)} in row {first.sample.row}, where the prompt "
             f"ends with {' '.join(map(samples.piece, guess.closing))} before "
@@ -169,8 +168,8 @@ class LabelsBeginWrong(SampleRule):
             lambda each: min(_border(each), ends[id(each)]),
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(alike),
                 "of": of,
                 "border": _border(first.sample),
@@ -194,11 +193,11 @@ class LabelsBeginWrong(SampleRule):
             "threshold": CUTS if proven else VARIED,
         }
         return self.of_samples(
-            Severity.WARNING if proven else Severity.INFO,
             f"{_FIRST[late]} of {len(alike)} answers have no label; in {len(cut)} of "
             f"these the labels begin within a word, as between {left_out} and {said}",
             shown,
             lambda each: _border(each) - late,
+            severity=Severity.WARNING if proven else Severity.INFO,
             cause="The prompt was counted too long: with EOS or BOS, or by itself, "
             "where its last token goes together with the answer.",
             fix="Count the prompt's tokens within the row, or join the ids of prompt "
@@ -212,7 +211,6 @@ class LabelsBeginWrong(SampleRule):
     ) -> Finding:
         said = samples.piece(merged[0].sample.border[-1])
         return self.of_samples(
-            Severity.WARNING,
             f"the space at the end of the prompt belongs to the answer's first token "
             f"in {len(merged)} samples, as in {said}, and to the prompt in {len(own)}",
             merged,
@@ -220,8 +218,8 @@ class LabelsBeginWrong(SampleRule):
             cause="The prompt ends with a space, and the tokenizer joins it to the "
             "word behind it: training has another prompt than inference.",
             fix="No space at the end of the prompt; let the answer begin with it.",
+            reason="space-merged",
             evidence={
-                "reason": "space-merged",
                 "samples": len(merged),
                 "of": len(own) + len(merged),
                 "threshold": SPACES,
@@ -229,14 +227,9 @@ class LabelsBeginWrong(SampleRule):
             healthy="prompts that end with the same tokens in training as alone",
         )
 
-    def _early(self, run: Run) -> Iterator[Finding]:
+    def _early(self, run: Run) -> Results:
         """Tell of openings whose end alone is trained."""
-        openings = [
-            (sight, turn)
-            for sight in turn_sights(run)
-            for turn in sight.sample.turns
-            if turn.role == ANSWERS and turn.part in OPENINGS
-        ]
+        openings = turns_where(run, opens_answer)
         partly = [
             (sight, turn)
             for sight, turn in openings
@@ -247,15 +240,16 @@ class LabelsBeginWrong(SampleRule):
             return
         yield self.of_turns(
             run,
-            Severity.INFO,
             f"the last tokens of the opening of {len(partly)} answers are trained, "
             "which a prompt already holds",
             partly,
             lambda turn: turn.first,
+            severity=Severity.INFO,
             cause="The prompt was counted too short, or the mark of answers stands "
             "within their opening.",
             fix="Let the mask begin where the generation prompt ends.",
-            evidence={"reason": "prompt-end", "answers": len(partly)},
+            reason="prompt-end",
+            evidence={"answers": len(partly)},
             healthy=_HEALTHY,
         )
 

@@ -64,16 +64,14 @@ right ones.
 - cleanlab, "label errors": the loss does not show labels of other rows
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.reading.samples import Samples, Sight, samples_of, token_places
+from ftlab.rules.reading.samples import Samples, samples_of, token_places
 from ftlab.rules.reading.token_rules import TOKENS, SampleRule
-from ftlab.rules.rule import Need, needs_column
+from ftlab.rules.rule import Results, either, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -107,25 +105,16 @@ class LabelsMisplaced(SampleRule):
     """Finds labels that no token of the text has, or another one."""
 
     code = "DAT025"
-    requires = (
-        Need(
-            TOKENS.what,
-            TOKENS.record,
-            lambda run: TOKENS.present(run) or LOSSES.present(run),
-            absent=TOKENS.absent,
-        ),
-    )
+    requires = either(TOKENS, LOSSES)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         samples = samples_of(run)
         yield from self._padding(samples)
         yield from self._of_others(samples)
         yield from self._per_word(samples)
         if not LOSSES.present(run):
-            yield self.cannot_tell(
-                f"the run does not contain {LOSSES.what}", LOSSES.record
-            )
+            yield self.lacks(LOSSES)
         for row in loss_rows(run):
             known = np.isfinite(row.columns.get("common_share", np.empty(0)))
             if not known.any():
@@ -138,18 +127,13 @@ class LabelsMisplaced(SampleRule):
                     yield self._constant(run, row, reason, known)
                     return
 
-    def _padding(self, samples: Samples) -> Iterator[Finding]:
-        sick = [
-            each
-            for each in samples.sights
-            if each.sample.padding_trained >= LABELS and each.sample.labels_of < 0
-        ]
+    def _padding(self, samples: Samples) -> Results:
+        sick = samples.where(lambda e: e.padding_trained >= LABELS and e.labels_of < 0)
         if len(sick) < SAMPLES:
             return
         count = sum(each.sample.padding_trained for each in sick)
         text = sum(each.sample.trained for each in samples.sights)
         yield self.of_samples(
-            Severity.WARNING,
             f"{count} labels of {len(sick)} samples are on padding, beside {text} on "
             "text",
             sick,
@@ -157,32 +141,28 @@ class LabelsMisplaced(SampleRule):
             cause="Labels hold the padding of their texts as it is.",
             fix="labels[attention_mask == 0] = -100; of a decoder's answers, "
             "labels[labels == tokenizer.pad_token_id] = -100.",
-            evidence={
-                "reason": "padding",
-                "labels": count,
-                "samples": len(sick),
-                "threshold": LABELS,
-            },
+            reason="padding",
+            evidence={"labels": count, "samples": len(sick), "threshold": LABELS},
             healthy="-100 on all padding",
         )
 
-    def _of_others(self, samples: Samples) -> Iterator[Finding]:
-        sick = [each for each in samples.sights if each.sample.labels_of >= 0]
+    def _of_others(self, samples: Samples) -> Results:
+        sick = samples.where(lambda sample: sample.labels_of >= 0)
         if len(sick) < SAMPLES:
             return
         first, seen = sick[0].sample, len(samples.sights)
         yield self.of_samples(
-            Severity.ERROR,
             f"the labels of {len(sick)} of {seen} samples are the tokens of other "
             f"rows; row {first.row} has those of row {first.labels_of}",
             sick,
             lambda each: each.stretches[0].start if each.stretches else each.end,
+            severity=Severity.ERROR,
             cause="Ids and labels were put into a batch in two orders: one of them was "
             "sorted or shuffled alone.",
             fix="Make labels of the ids that are in the batch: labels = "
             "input_ids.clone(), then -100 where nothing is to be learnt.",
+            reason="other-rows",
             evidence={
-                "reason": "other-rows",
                 "samples": len(sick),
                 "of": seen,
                 "threshold": SAMPLES,
@@ -192,8 +172,8 @@ class LabelsMisplaced(SampleRule):
             healthy="labels that are the tokens of their own row",
         )
 
-    def _per_word(self, samples: Samples) -> Iterator[Finding]:
-        known = [each for each in samples.sights if each.sample.trained]
+    def _per_word(self, samples: Samples) -> Results:
+        known = samples.where(lambda sample: sample.trained > 0)
         sick = [each for each in known if _is_per_word(each.sample)]
         if len(known) < WORDS or len(sick) < SHARE * len(known):
             return
@@ -202,7 +182,6 @@ class LabelsMisplaced(SampleRule):
             return
         first = sick[0].sample
         yield self.of_samples(
-            Severity.WARNING,
             f"the labels of {len(sick)} of {len(known)} samples begin on the token in "
             f"front of the text and end before the text does, by {_left(first)} tokens "
             f"in row {first.row}",
@@ -215,8 +194,8 @@ class LabelsMisplaced(SampleRule):
             "tokens.",
             fix="Align them: encoding.word_ids() names the word of each token; -100 "
             "where it is None, and on second pieces.",
+            reason="per-word",
             evidence={
-                "reason": "per-word",
                 "samples": len(sick),
                 "of": len(known),
                 "threshold": SHARE,
@@ -234,11 +213,8 @@ class LabelsMisplaced(SampleRule):
         label = int(row.columns["common_label"][known][0])
         share = float(row.columns["common_share"][known][0])
         samples = samples_of(run)
-        sights: list[Sight] = [
-            each for each in samples.sights if _place(each.sample, reason) >= 0
-        ]
-        return self.finding(
-            Severity.WARNING,
+        sights = samples.where(lambda sample: _place(sample, reason) >= 0)
+        return self.warning(
             f"{at_steps(first, last)}: {number(100 * share)} % of the labels are "
             f"{samples.piece(label)}{', where the text has others' if filler else ''}",
             cause="What is to be ignored has this label, and the loss ignores -100."
@@ -249,8 +225,8 @@ class LabelsMisplaced(SampleRule):
             else "labels = input_ids.clone() in front of the masking.",
             places=token_places(sights, lambda sample: _place(sample, reason)),
             steps=(first, last),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "label": label,
                 "share": share,
                 "threshold": FILLER if filler else SINGLE,

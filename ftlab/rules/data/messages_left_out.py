@@ -54,24 +54,25 @@ and texts that are rewritten in part count as written.
 - meta-llama/llama3#104 (the template that strips)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template_words import DROPPED
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.token_rules import SampleRule, Turns
 from ftlab.rules.reading.turns import (
-    ANSWERS,
     NEEDS,
     TurnSight,
+    answers_of,
     empty_answers,
     has_turns,
     template_of,
     turn_sights,
 )
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Results, to_runs_with
 from ftlab.runlog.run import Run
 
 CALLS, REASONING = "tool calls", "reasoning in history"
@@ -100,24 +101,18 @@ def _told(run: Run) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _is_known(run: Run) -> bool:
+    return has_turns(run) or bool(_told(run))
+
+
 class MessagesLeftOut(SampleRule):
     """Finds what the data says and the ids do not."""
 
     code = "DAT036"
-    requires = (
-        Need(
-            NEEDS.what,
-            NEEDS.record,
-            lambda run: has_turns(run) or bool(_told(run)),
-            absent=NEEDS.absent,
-        ),
-    )
+    requires = replace(NEEDS, present=_is_known)
+    applies = to_runs_with(_is_known)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are turns or messages, or nothing is known of the run."""
-        return not run.facts.model or has_turns(run) or bool(_told(run))
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind of message, for calls and for reasoning."""
         told = _told(run)
         for each in told.get("found", ()):
@@ -155,13 +150,13 @@ class MessagesLeftOut(SampleRule):
         calls = reason == "no-tool-calls"
         return self.of_turns(
             run,
-            Severity.WARNING,
             says,
             found,
             lambda turn: turn.start if calls else turn.first,
             cause=cause,
             fix=fix,
-            evidence={"reason": reason, "answers": len(found)},
+            reason=reason,
+            evidence={"answers": len(found)},
             healthy="turns that hold what the messages say",
             behind=[_TEMPLATE],
         )
@@ -185,12 +180,8 @@ class MessagesLeftOut(SampleRule):
                 _TEMPLATE,
             ],
             steps=(-1, -1),
-            evidence={
-                "reason": str(found["kind"]),
-                "rows": rows,
-                "looked": looked,
-                "threshold": SHARE,
-            },
+            reason=str(found["kind"]),
+            evidence={"rows": rows, "looked": looked, "threshold": SHARE},
             healthy="ids that hold what the messages say",
         )
 
@@ -213,7 +204,7 @@ def _thoughtless(sights: Sequence[TurnSight]) -> Turns:
     found = [
         (sight, turn)
         for sight, turn in earlier
-        if turn.trained and _answers(sight.sample)[-1].reasoning
+        if turn.trained and answers_of(sight.sample)[-1].reasoning
     ]
     return found if len({id(sight) for sight, _ in found}) >= SAMPLES else []
 
@@ -221,9 +212,4 @@ def _thoughtless(sights: Sequence[TurnSight]) -> Turns:
 def _history(sample: SampleTurns) -> list[TurnFacts]:
     """List the answers before the last question: those behind it belong together."""
     asked = [t.start for t in sample.turns if t.role == "user" and t.part == "text"]
-    return [t for t in _answers(sample) if asked and t.start < asked[-1]]
-
-
-def _answers(sample: SampleTurns) -> list[TurnFacts]:
-    """List the texts of answers."""
-    return [t for t in sample.turns if t.role == ANSWERS and t.part == "text"]
+    return [t for t in answers_of(sample) if asked and t.start < asked[-1]]

@@ -67,16 +67,14 @@ KINDS = (
         "Messages were lost, doubled, or sorted in another way.",
         "Put these conversations in order (system, user, assistant, user, ...); join "
         "what one speaker says in a row into one message.",
-        0.001,
-        0.5,
+        meant_above=0.5,
     ),
     Kind(
         "unknown-role",
         "a role that chat templates do not know",
         "The role is misspelt, or from another notation.",
         "Rename it to system, user, assistant or tool.",
-        0.001,
-        0.5,
+        meant_above=0.5,
     ),
     Kind(
         "empty-system",
@@ -108,8 +106,7 @@ KINDS = (
         "a call of a tool that the row does not have",
         "The tool was renamed in tools or in the call, or it was made up.",
         "Spell it as in tools, or add it there; else leave these rows out.",
-        0.001,
-        0.5,
+        meant_above=0.5,
         among=("messages",),
     ),
     Kind(
@@ -118,8 +115,7 @@ KINDS = (
         "An argument was renamed in tools or in the call, lost, or made up.",
         "Spell arguments as in tools, and give all that are required; else leave these "
         "rows out.",
-        0.001,
-        0.5,
+        meant_above=0.5,
         among=("messages",),
     ),
     Kind(
@@ -146,8 +142,7 @@ KINDS = (
         "a result whose tool_call_id is that of no call",
         "Results were joined to the calls of other rows, or ids were made anew.",
         "Give the result the id of its call; look whether it is its result at all.",
-        0.001,
-        0.5,
+        meant_above=0.5,
         among=("messages",),
     ),
     Kind(

@@ -30,24 +30,25 @@ Labels that the model is not given, because the loss is computed outside, are no
 - huggingface/transformers#30650 (a mask of zeros), huggingface/trl#588, #980
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.samples import row_name
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
+
+_HEALTHY, _LABELS = "a label that counts in every batch", Place("data", "labels")
 
 
 class NothingToTrain(Rule):
     """Finds batches without a label that counts."""
 
     code = "DAT004"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all batches that spoil a loss."""
         table = run.whole.steps
         if not run.facts.model and not len(table):
@@ -64,18 +65,17 @@ class NothingToTrain(Rule):
     def _foreseen(self, empty: OddBatch) -> Finding:
         """Tell of a batch that nobody has trained on yet."""
         rows, first = empty.odd.rows, empty.step
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{empty.batch}: no label of its {counted(rows, 'sample')} counts: the "
             "mean over them is no number",
             cause="No answer is found in any sample: the template marks none, the "
             "marker is never met, or the prompts fill the rows.",
             fix="Mark the answers by the template, use prompt and completion columns, "
             "or raise max_length.",
-            places=[*_samples(empty), Place("data", "labels")],
+            places=[*_samples(empty), _LABELS],
             steps=(first, first),
             evidence={"samples": rows, "threshold": 1},
-            healthy="a label that counts in every batch",
+            healthy=_HEALTHY,
         )
 
     def _finding(self, run: Run, empty: list[OddBatch]) -> Finding:
@@ -83,8 +83,7 @@ class NothingToTrain(Rule):
         everywhere = without >= batches
         table = run.whole.steps
         loss = float(table["loss"][table.step == first.step][0])
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{first.batch}: no label of its {counted(first.odd.rows, 'sample')} "
             f"counts, and the loss is {'NaN' if np.isnan(loss) else loss}; so are "
             f"{without} of {counted(batches, 'micro-batch', 'micro-batches')}",
@@ -97,11 +96,7 @@ class NothingToTrain(Rule):
             "prompt and completion columns."
             if everywhere
             else "Leave these rows out, shorten their prompts, or raise max_length.",
-            places=[
-                *_samples(first),
-                Place("step", str(first.step)),
-                Place("data", "labels"),
-            ],
+            places=[*_samples(first), Place("step", str(first.step)), _LABELS],
             steps=(first.step, empty[-1].step),
             evidence={
                 "batches": without,
@@ -110,16 +105,14 @@ class NothingToTrain(Rule):
                 "micro_batch": first.odd.micro_batch,
                 "threshold": 1,
             },
-            healthy="a label that counts in every batch",
+            healthy=_HEALTHY,
         )
 
 
 def _samples(empty: OddBatch) -> list[Place]:
     """Name the first rows of a batch."""
-    micro = empty.odd.micro_batch
-    end = f" of micro-batch {micro}" if micro else ""
     rows = range(min(empty.odd.rows, 16))
-    return [Place("sample", f"{row}{end}") for row in rows]
+    return [Place("sample", row_name(empty.odd.micro_batch, row)) for row in rows]
 
 
 def _unlabelled(run: Run) -> tuple[int, int]:

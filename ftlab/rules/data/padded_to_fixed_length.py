@@ -29,13 +29,10 @@ Of a batch with more than 16 rows the first are looked at.
 - huggingface/transformers, `DataCollatorWithPadding`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.reading.samples import NEEDS, samples_of, steps_of, token_places
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -55,7 +52,7 @@ class PaddedToFixedLength(Rule):
         needs_step_values("padding", "the padding of each step", "a watch of batches"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all steps."""
         sights = samples_of(run).sights
         known = [each for each in sights if each.sample.exact and each.sample.length]
@@ -73,8 +70,7 @@ class PaddedToFixedLength(Rule):
             return
         chosen = max(known, key=lambda each: each.sample.length)
         steps = steps_of(known)
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"{at_steps(*steps)}: {share:.0%} of all positions are padding: each batch "
             f"is {width} wide, the longest row {longest}",
             cause="Rows are padded to one length, not to the longest of their batch.",

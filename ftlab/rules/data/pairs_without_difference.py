@@ -32,13 +32,11 @@ another one for each batch.
 - huggingface/trl#1236 (loss of 0.693, margins of 0)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.rules.reading.pairs import compares, pairs_of, places_of
 from ftlab.rules.reading.samples import NEEDS, samples_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -53,9 +51,9 @@ class PairsWithoutDifference(Rule):
     """Finds chosen and rejected texts that are one text."""
 
     code = "DAT013"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all pairs."""
         found = pairs_of(run)
         if found is None or not compares(run, *found):
@@ -82,8 +80,8 @@ class PairsWithoutDifference(Rule):
             else "Give chosen and rejected a column each; drop pairs that are equal.",
             places=places_of(seen.some),
             steps=(min(steps), max(steps)),
+            reason="cut" if cut else "equal",
             evidence={
-                "reason": "cut" if cut else "equal",
                 "pairs": seen.pairs,
                 "equal": seen.equal,
                 "share": share,

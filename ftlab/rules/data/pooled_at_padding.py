@@ -30,57 +30,37 @@ the mean of all, are not concerned.
 - transformers, `GenericForSequenceClassification.forward`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.samples import (
-    NEEDS,
-    Samples,
-    Sight,
-    samples_of,
-    steps_of,
-    token_places,
-)
-from ftlab.rules.rule import Rule
-from ftlab.rules.words import at_steps
+from ftlab.records.finding import Place
+from ftlab.rules.reading.samples import NEEDS, samples_of
+from ftlab.rules.reading.token_rules import SampleRule
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES, SHARE = 2, 0.1
 """Samples that are read at their padding, and their share of all."""
 
 
-class PooledAtPadding(Rule):
+class PooledAtPadding(SampleRule):
     """Finds classes that are read off padding."""
 
     code = "DAT048"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""
         samples = samples_of(run)
-        found = [each for each in samples.sights if each.sample.pooled >= 0]
+        found = samples.where(lambda sample: sample.pooled >= 0)
         if len(found) >= max(SAMPLES, SHARE * len(samples.sights)):
-            yield self._finding(samples, found)
-
-    def _finding(self, samples: Samples, found: list[Sight]) -> Finding:
-        steps, first = steps_of(found), found[0].sample
-        taken = ", ".join(map(samples.piece, sorted(samples.ids("pooling"))))
-        setting = Place("config", "model.config.pad_token_id")
-        return self.finding(
-            Severity.WARNING,
-            f"{at_steps(*steps)}: {len(found)} of {len(samples.sights)} samples are "
-            f"classified by a position of their padding; the model takes {taken} alone "
-            "for padding",
-            cause="The rows are padded with another token than the config's "
-            "pad_token_id.",
-            fix="model.config.pad_token_id = tokenizer.pad_token_id",
-            places=[setting, *token_places(found, lambda sample: sample.pooled)],
-            steps=steps,
-            evidence={
-                "samples": len(found),
-                "threshold": SHARE,
-                "sample": first.row,
-                "position": first.pooled,
-            },
-            healthy="classes that are read at the last token of each text",
-        )
+            taken = ", ".join(map(samples.piece, sorted(samples.ids("pooling"))))
+            yield self.of_samples(
+                f"{len(found)} of {len(samples.sights)} samples are classified by a "
+                f"position of their padding; the model takes {taken} alone for padding",
+                found,
+                lambda sample: sample.pooled,
+                cause="The rows are padded with another token than the config's "
+                "pad_token_id.",
+                fix="model.config.pad_token_id = tokenizer.pad_token_id",
+                evidence={"samples": len(found), "threshold": SHARE},
+                healthy="classes that are read at the last token of each text",
+                settings=[Place("config", "model.config.pad_token_id")],
+            )

@@ -45,15 +45,15 @@ answer that quotes the marker looks the same.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.samples import Samples, is_causal, samples_of
 from ftlab.rules.reading.token_rules import SampleRule, Turns
 from ftlab.rules.reading.turns import ANSWERS, TurnSight, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SETTINGS = ("assistant_only_loss", "completion_only_loss")
@@ -76,7 +76,7 @@ class QuestionsTrained(SampleRule):
     code = "DAT030"
     caused_by = ("ENV008", "DAT022")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the first reason that holds; else for a marker."""
         sights = turn_sights(run)
         setting = next((s for s in SETTINGS if asked(run).get(s) is True), "")
@@ -106,35 +106,27 @@ class QuestionsTrained(SampleRule):
         roles = " and ".join(dict.fromkeys(turn.role for _, turn in found))
         return self.of_turns(
             run,
-            Severity.INFO if reason == "whole" else Severity.WARNING,
             f"{count} of {total} labels are within texts of {roles}",
             found,
             lambda turn: turn.first,
+            severity=Severity.INFO if reason == "whole" else Severity.WARNING,
             cause=_CAUSES[reason],
             fix="assistant_only_loss=True with a template that marks answers by "
             "{% generation %}, or columns prompt and completion.",
-            evidence={
-                "reason": reason,
-                "labels": count,
-                "share": count / max(total, 1),
-            },
+            reason=reason,
+            evidence={"labels": count, "share": count / max(total, 1)},
             healthy="labels within answers alone, where these are to be learnt",
             before=[Place("config", setting)] if setting else [],
         )
 
-    def _again(self, samples: Samples) -> Iterator[Finding]:
-        known = [
-            each
-            for each in samples.sights
-            if is_causal(each.sample) and len(each.sample.border) > LEAST
-        ]
+    def _again(self, samples: Samples) -> Results:
+        known = samples.where(lambda e: is_causal(e) and len(e.border) > LEAST)
         marker = _marker([each.sample for each in known])
         sick = [each for each in known if marker and each.sample.again >= len(marker)]
         if not sick:
             return
         first = sick[0].sample
         yield self.of_samples(
-            Severity.WARNING,
             f"labels begin behind {' '.join(map(samples.piece, marker))}, which stands "
             f"once more within what is trained in {len(sick)} of {len(known)} samples, "
             f"in sample {first.row} up to token {first.again_at - 1}",
@@ -144,8 +136,8 @@ class QuestionsTrained(SampleRule):
             "text of a user, or further turns follow.",
             fix="Mask turn by turn, by the chat template's own {% generation %} or by "
             "roles; search the last marker where a row holds one answer.",
+            reason="marker-again",
             evidence={
-                "reason": "marker-again",
                 "samples": len(sick),
                 "of": len(known),
                 "threshold": 1,

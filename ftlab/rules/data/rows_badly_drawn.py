@@ -72,16 +72,16 @@ on purpose is told. Who sets `ignore_data_skip` may prefer it to waiting.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
-from ftlab.rules.reading.samples import NEEDS as SAMPLES, samples_of
+from ftlab.rules.reading.samples import NEEDS as SAMPLES, row_name, samples_of
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
@@ -112,17 +112,13 @@ class RowsBadlyDrawn(Rule):
     """Finds rows that come again, or in an order that nobody wants."""
 
     code = "DAT029"
-    requires = (
-        Need(
-            "rows of the batches, and where they come from",
-            "ftlab.watch(...) of a loop over a DataLoader",
-            lambda run: any(
-                each.present(run) for each in (BATCHES_READ, LOADERS, SAMPLES)
-            ),
-        ),
+    requires = Need(
+        "rows of the batches, and where they come from",
+        "ftlab.watch(...) of a loop over a DataLoader",
+        lambda run: any(each.present(run) for each in (BATCHES_READ, LOADERS, SAMPLES)),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         yield from self._in_batches(samples_of(run).copied)
         yield from self._by_workers(run)
@@ -131,14 +127,13 @@ class RowsBadlyDrawn(Rule):
             yield from self._resumed(run, starts[0])
             yield from self._sorted(run, starts)
 
-    def _in_batches(self, looked: Sequence[Told]) -> Iterator[Finding]:
+    def _in_batches(self, looked: Sequence[Told]) -> Results:
         twice = [(step, each) for step, each in looked if each.again >= 0]
         rows = sum(each.rows for _, each in looked)
         copies = rows - sum(each.different for _, each in looked)
         if not twice or copies < NOTED * rows or _all_twice(looked):
             return
         steps, first = [step for step, _ in twice], twice[0][1]
-        micro = f" of micro-batch {first.micro_batch}" if first.micro_batch else ""
         yield self.finding(
             Severity.WARNING if _all_repeated(looked) else Severity.INFO,
             f"{at_steps(min(steps), max(steps))}: {len(twice)} of {len(looked)} "
@@ -148,13 +143,15 @@ class RowsBadlyDrawn(Rule):
             "same row several times.",
             fix="Let each row of a batch come from a row of its own: look at the "
             "collator, then at the sampler and the dataset's __getitem__.",
-            places=[
-                Place("sample", f"{first.again}{micro}"),
-                Place("sample", f"{first.first}{micro}"),
-            ],
+            places={
+                "sample": [
+                    row_name(first.micro_batch, row)
+                    for row in (first.again, first.first)
+                ]
+            },
             steps=(min(steps), max(steps)),
+            reason="in-batch",
             evidence={
-                "reason": "in-batch",
                 "batches": len(twice),
                 "of": len(looked),
                 "rows": first.rows,
@@ -164,31 +161,23 @@ class RowsBadlyDrawn(Rule):
             healthy="rows that are different within each batch",
         )
 
-    def _by_workers(self, run: Run) -> Iterator[Finding]:
+    def _by_workers(self, run: Run) -> Results:
         for each in odd_batches(run, "repeated")[:1]:
             workers, dataset = int(float(each.odd.value)), each.odd.field
-            yield self.finding(
-                Severity.WARNING,
+            yield self.warning(
                 f"the first {BATCHES} batches came {workers} times each: every one of "
                 f"the {workers} workers yields all rows of {dataset}",
                 cause="The dataset's __iter__ does not ask which worker it is in.",
                 fix="Yield rows info.id::info.num_workers of "
                 "torch.utils.data.get_worker_info().",
-                places=[
-                    Place("data", f"{dataset}, {workers} workers"),
-                    Place("sample", "0"),
-                ],
+                places={"data": f"{dataset}, {workers} workers", "sample": "0"},
                 steps=(0, each.step),
-                evidence={
-                    "reason": "by-workers",
-                    "workers": workers,
-                    "dataset": dataset,
-                    "threshold": BATCHES,
-                },
+                reason="by-workers",
+                evidence={"workers": workers, "dataset": dataset, "threshold": BATCHES},
                 healthy="each batch once in an epoch",
             )
 
-    def _same_order(self, run: Run, starts: list[LoaderStart]) -> Iterator[Finding]:
+    def _same_order(self, run: Run, starts: list[LoaderStart]) -> Results:
         drawn = [each for each in starts if each.order == "random"]
         if len(drawn) < 2:
             return
@@ -199,8 +188,7 @@ class RowsBadlyDrawn(Rule):
         start = drawn[1]
         fixed = start.epoch is not None
         owner = "loader.sampler" if start.sampler else "dataset"
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"from step {start.step} on: {len(whole)} later epochs begin with the same "
             f"{min(whole)} rows in the same order, though the loader shuffles",
             cause="set_epoch was not called: the sampler draws with the same seed."
@@ -209,18 +197,14 @@ class RowsBadlyDrawn(Rule):
             fix=f"{owner}.set_epoch(epoch) at the beginning of each epoch."
             if fixed
             else "Make the generator once, before the loop over epochs.",
-            places=[Place("object", start.sampler or "DataLoader")],
+            places={"object": start.sampler or "DataLoader"},
             steps=(start.step, start.step),
-            evidence={
-                "reason": "same-order",
-                "rows": min(whole),
-                "epochs": len(whole),
-                "threshold": LEAST,
-            },
+            reason="same-order",
+            evidence={"rows": min(whole), "epochs": len(whole), "threshold": LEAST},
             healthy="another order in each epoch",
         )
 
-    def _resumed(self, run: Run, start: LoaderStart) -> Iterator[Finding]:
+    def _resumed(self, run: Run, start: LoaderStart) -> Results:
         resumed = first_facts(run).training.get("resumed") or {"skips": True}
         used = float(resumed.get("epoch", 0.0)) % 1.0
         seeded = start.seed is not None and start.epoch is not None
@@ -228,19 +212,19 @@ class RowsBadlyDrawn(Rule):
         if resumed["skips"] or not PART < used < 1 - PART or not same:
             return
         step = int(resumed["step"])
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"resumed at step {step}, after {used:.0%} of an epoch, which begins anew "
             "in the same order: its rows come a second time",
             cause="ignore_data_skip is True.",
             fix="ignore_data_skip=False, or another data_seed for the rest.",
-            places=[Place("config", "args.ignore_data_skip")],
+            places={"config": "args.ignore_data_skip"},
             steps=(step, step),
-            evidence={"reason": "resumed", "used": used, "threshold": PART},
+            reason="resumed",
+            evidence={"used": used, "threshold": PART},
             healthy="batches that were used are left out",
         )
 
-    def _sorted(self, run: Run, starts: list[LoaderStart]) -> Iterator[Finding]:
+    def _sorted(self, run: Run, starts: list[LoaderStart]) -> Results:
         start = starts[0]
         if start.order not in ("in order", "stream"):
             return
@@ -253,22 +237,17 @@ class RowsBadlyDrawn(Rule):
         copies = 0 < len(set(_first_epoch(run, starts, "ids"))) <= kinds
         if _rarity(counts) <= CHANCE or copies:
             return
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the first {len(rows)} rows come sorted: {kinds} labels, one after the "
             "other",
             cause="The file is sorted, and the loader does not shuffle."
             if start.order == "in order"
             else f"{start.dataset} gives rows in an order that is sorted.",
             fix="DataLoader(shuffle=True), or dataset.shuffle(seed) for a stream.",
-            places=[Place("data", f"{start.dataset}, {start.order}")],
+            places={"data": f"{start.dataset}, {start.order}"},
             steps=(start.step, start.step),
-            evidence={
-                "reason": "sorted",
-                "rows": len(rows),
-                "labels": kinds,
-                "threshold": EACH,
-            },
+            reason="sorted",
+            evidence={"rows": len(rows), "labels": kinds, "threshold": EACH},
             healthy="labels that change from row to row",
         )
 

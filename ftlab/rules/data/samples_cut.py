@@ -55,7 +55,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.samples import (
@@ -68,6 +68,7 @@ from ftlab.rules.reading.samples import (
 )
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 CUT, SHORTER, OF_LONGEST, ENDED = 2, 3, 0.5, 0.9
@@ -104,25 +105,19 @@ class SamplesCut(SampleRule):
 
     code = "DAT023"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding about ends, and one about beginnings."""
         samples = samples_of(run)
-        exact = [each for each in samples.sights if each.sample.exact]
-        yield from self._ends(
-            run,
-            samples,
-            [e for e in exact if is_causal(e.sample) or _is_silent(e.sample)],
-        )
-        known = [e for e in exact if is_causal(e.sample) or not e.sample.labelled]
+        ends = samples.where(lambda e: e.exact and (is_causal(e) or _is_silent(e)))
+        yield from self._ends(run, samples, ends)
+        known = samples.where(lambda e: e.exact and (is_causal(e) or not e.labelled))
         reason, (opening, cut) = "truncated", _truncated(known)
         if not cut:
             reason, (opening, cut) = "wrapped", _wrapped(known, samples)
         if cut:
             yield self._beginnings(samples, reason, opening, cut)
 
-    def _ends(
-        self, run: Run, samples: Samples, known: list[Sight]
-    ) -> Iterator[Finding]:
+    def _ends(self, run: Run, samples: Samples, known: list[Sight]) -> Results:
         length = max((each.sample.length for each in known), default=0)
         longest = [each for each in known if each.sample.length == length]
         shorter = [each for each in known if each.sample.length < length]
@@ -139,16 +134,16 @@ class SamplesCut(SampleRule):
         lost = sum(_is_silent(each.sample) for each in cut)
         lost_words = f", and {lost} of them no label" if lost else ""
         yield self.of_samples(
-            Severity.WARNING if share >= MANY else Severity.INFO,
             f"{len(cut)} of {len(known)} samples are cut at {length} tokens and have "
             f"no end{lost_words}; {where}",
             cut,
             lambda sample: sample.end - 1,
+            severity=Severity.WARNING if share >= MANY else Severity.INFO,
             cause=f"Samples are truncated at {length} tokens, and their end goes with "
             "what is cut off.",
             fix="Raise max_length, or leave out what does not fit.",
+            reason="end",
             evidence={
-                "reason": "end",
                 "samples": len(cut),
                 "share": share,
                 "threshold": MANY,
@@ -166,15 +161,15 @@ class SamplesCut(SampleRule):
         plain = reason == "wrapped" and not _has_turns(samples)
         words, cause, fix = _WORDS[reason]
         return self.of_samples(
-            Severity.INFO if plain else Severity.WARNING,
             f"{len(cut)} samples of {first.length} tokens "
             f"{words.format(samples.piece(opening))}",
             cut,
             lambda sample: sample.start,
+            severity=Severity.INFO if plain else Severity.WARNING,
             cause=cause,
             fix=fix,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "samples": len(cut),
                 "length": first.length,
                 "token": samples.piece(first.head[0]),

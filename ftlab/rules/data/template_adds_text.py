@@ -55,14 +55,19 @@ so.
   huggingface/tokenizers#1613
 """
 
-from collections.abc import Callable, Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.template_words import short
 from ftlab.records.turn_facts import TurnFacts
 from ftlab.rules.reading.token_rules import TurnRule, Turns
-from ftlab.rules.reading.turns import ANSWERS, template_of, told_system, turn_sights
+from ftlab.rules.reading.turns import (
+    is_answer,
+    template_of,
+    told_system,
+    turn_sights,
+    turns_where,
+)
+from ftlab.rules.rule import Results
 from ftlab.runlog.run import Run
 
 SAMPLES = 2
@@ -79,7 +84,7 @@ class TemplateAddsText(TurnRule):
 
     code = "DAT038"
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind."""
         facts = template_of(run)
         if facts is None:
@@ -90,15 +95,16 @@ class TemplateAddsText(TurnRule):
             right = facts.prompt_difference.right[:SHOWN]
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 f"the prompt goes on with {left!r} where training has {right!r}",
-                _turns(run, lambda t: t.role == ANSWERS and t.part == "text"),
+                turns_where(run, is_answer),
                 _start,
+                severity=Severity.INFO,
                 cause="The template's generation prompt holds a text that it does not "
                 "write before an answer.",
                 fix="The same text before the answers that are trained, or the switch "
                 "that leaves it out on both sides.",
-                evidence={"reason": "no-prefix", "prompt": left, "training": right},
+                reason="no-prefix",
+                evidence={"prompt": left, "training": right},
                 healthy="a prompt that is the beginning of a trained conversation",
                 behind=[_TEMPLATE],
             )
@@ -107,20 +113,21 @@ class TemplateAddsText(TurnRule):
             space = next(iter(facts.swallowed.values()))
             yield self.of_turns(
                 run,
-                Severity.INFO,
                 f"{space!r} that the chat template writes beside {names} is not in the "
                 "ids",
-                _turns(run, lambda turn: turn.part == "end"),
+                turns_where(run, lambda turn: turn.part == "end"),
                 _start,
+                severity=Severity.INFO,
                 cause="The tokenizer takes it away with the token: rstrip or lstrip.",
                 fix="The same tokenizer at serving, or AddedToken(..., rstrip=False, "
                 "lstrip=False).",
-                evidence={"reason": "stripped", "tokens": names, "space": space},
+                reason="stripped",
+                evidence={"tokens": names, "space": space},
                 healthy="ids that hold what the template writes",
                 before=[Place("config", "tokenizer.added_tokens_decoder")],
             )
 
-    def _system(self, run: Run, facts: TemplateFacts) -> Iterator[Finding]:
+    def _system(self, run: Run, facts: TemplateFacts) -> Results:
         """Tell of samples with a system message, and of others."""
         told = [(each, told_system(each.sample)) for each in turn_sights(run)]
         beside = [(sight, turn) for sight, turn in told if turn is not None]
@@ -138,11 +145,11 @@ class TemplateAddsText(TurnRule):
         text = facts.system_text.replace(facts.date or "\0", "{date}")
         yield self.of_turns(
             run,
-            Severity.INFO,
             f"{len(alone)} samples begin with a text of the template's own, "
             f"{short(text)}{dated if facts.date else ''}",
             alone,
             _start,
+            severity=Severity.INFO,
             cause="The chat template writes a system text where messages have none.",
             fix="A system message in the data and in each request, or the same "
             "template at serving.",
@@ -156,7 +163,6 @@ class TemplateAddsText(TurnRule):
         own = [(sight, sight.sample.turns[0]) for sight, _ in found]
         return self.of_turns(
             run,
-            Severity.WARNING,
             f"{len(found)} samples have two system turns: the template's own, "
             f"{short(facts.system_text)}, and that of the data, from token "
             f"{turn.start} of sample {sight.sample.row} on",
@@ -174,12 +180,6 @@ class TemplateAddsText(TurnRule):
 
 def _start(turn: TurnFacts) -> int:
     return turn.start
-
-
-def _turns(run: Run, chosen: Callable[[TurnFacts], bool]) -> Turns:
-    return [
-        (s, turn) for s in turn_sights(run) for turn in s.sample.turns if chosen(turn)
-    ]
 
 
 def _counted(reason: str, found: Turns) -> dict[str, float | int | str]:

@@ -109,8 +109,7 @@ KINDS = (
         "a special token of the tokenizer, which most rows do not hold",
         "Some texts were rendered by a template before.",
         "Take the mark out of the text, or render all rows in the same way.",
-        0.001,
-        0.5,
+        meant_above=0.5,
         among=("prompt and answer", "preference", "prompt"),
     ),
     Kind(
@@ -119,8 +118,7 @@ KINDS = (
         "The text quotes a prompt; a search for the mark starts or ends the trained "
         "part there.",
         "Tell answers by the positions of messages, not by a search for the mark.",
-        0.001,
-        0.5,
+        meant_above=0.5,
     ),
     Kind(
         "next-turn-in-answer",
@@ -129,8 +127,7 @@ KINDS = (
         "turn: a model trained on it asks and answers itself.",
         "Cut these answers where the user's turn begins; generate with its mark as a "
         "stop string.",
-        0.001,
-        0.5,
+        meant_above=0.5,
     ),
     Kind(
         "foreign-mark-in-content",

@@ -58,11 +58,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.reading.tokenizer_folder import IDS, folder_news
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule, to_runs_with
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -125,19 +125,14 @@ class TokenizerChanged(Rule):
     """Finds tokenizers that change while the run goes on, or where it is saved."""
 
     code = "DAT070"
-    requires = (
-        Need(
-            "the fingerprint of its tokenizer",
-            "ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)",
-            _is_known,
-        ),
+    requires = Need(
+        "the fingerprint of its tokenizer",
+        "ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)",
+        _is_known,
     )
+    applies = to_runs_with(_is_known)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a tokenizer, or nothing is known of the run."""
-        return not run.facts.model or _is_known(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the run, one for files, and one for each checkpoint."""
         for change in _changes(run):
             if parts := _harmful(change):
@@ -155,20 +150,16 @@ class TokenizerChanged(Rule):
         reloaded = event.detail.get("reloaded")
         folder = str(event.detail.get("folder", "its folder"))
         where = f"; it is what {folder} holds now" if reloaded else ""
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{_since(event)}: the tokenizer is no longer the one that the run began "
             f"with, in {', '.join(parts)}{where}",
             cause="It was reloaded, replaced or edited while the run went on.",
             fix="Let what reloads it work on a copy, or begin the run anew with the "
             "new tokenizer.",
-            places=[Place("object", "tokenizer")],
+            places={"object": "tokenizer"},
             steps=(event.step, event.step),
-            evidence={
-                "reason": "reloaded" if reloaded else "changed",
-                "parts": ", ".join(parts),
-                "digest": str(event.detail["digest"]),
-            },
+            reason="reloaded" if reloaded else "changed",
+            evidence={"parts": ", ".join(parts), "digest": str(event.detail["digest"])},
             healthy="one fingerprint for all steps",
         )
 
@@ -184,15 +175,10 @@ class TokenizerChanged(Rule):
             f"in {parts}",
             cause=cause,
             fix=fix,
-            places=[
-                Place("file", name)
-                for name in (news.files if source else [news.folder])
-            ],
+            places={"file": news.files if source else [news.folder]},
             steps=(step, step),
-            evidence={
-                "reason": "changed-on-disk" if source else news.matter,
-                "parts": parts,
-            },
+            reason="changed-on-disk" if source else news.matter,
+            evidence={"parts": parts},
             healthy=healthy,
         )
 

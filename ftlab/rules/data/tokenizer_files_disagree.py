@@ -51,15 +51,15 @@ tokens without rows are not told before a batch holds one (DAT002).
 - huggingface/transformers#35973 (ids), meta-llama/llama-cookbook#189 (rows)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.tokenizer_files import Agreement
 from ftlab.rules.reading.samples import samples_of
 from ftlab.rules.reading.tokenizer_folder import NEEDS_FILES, folder_news, is_told
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 
@@ -128,13 +128,13 @@ class TokenizerFilesDisagree(Rule):
     """Finds files of one folder that disagree."""
 
     code = "DAT073"
-    requires = (NEEDS_FILES,)
+    requires = NEEDS_FILES
 
     def applies(self, run: Run) -> bool:
         """Tell whether a folder was read, or nothing is known of the run."""
         return is_told(run, "read")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each subject in which files disagree."""
         for step, news in folder_news(run, "read"):
             for each in news.agreements:
@@ -151,7 +151,8 @@ class TokenizerFilesDisagree(Rule):
             fix=way.fix,
             places=[*map(_place, says), *_setting(each.subject)],
             steps=(step, step),
-            evidence={"reason": each.reason, **says},
+            reason=each.reason,
+            evidence={**says},
             healthy=way.healthy,
         )
 

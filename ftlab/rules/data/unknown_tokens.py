@@ -34,9 +34,6 @@ counted; noise of that kind above 25 % in texts without labels would be.
 - ludwig-ai/ludwig#3897 (a model that learned to write UNK)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.sample_facts import Control, SampleFacts
 from ftlab.rules.reading.samples import (
     NEEDS,
@@ -47,7 +44,7 @@ from ftlab.rules.reading.samples import (
     steps_of,
     token_places,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -69,9 +66,9 @@ class UnknownTokens(Rule):
     """Finds texts that the vocabulary does not know."""
 
     code = "DAT009"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all samples."""
         samples = samples_of(run)
         unknown = _unknown(samples)
@@ -81,8 +78,7 @@ class UnknownTokens(Rule):
         sick = [each for _, each in shares]
         steps, worst = steps_of(sick), max(share for share, _ in shares)
         piece = samples.piece(min(unknown))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: up to {worst:.0%} of the tokens of {len(sick)} "
             f"samples are {piece}",
             cause="The vocabulary does not know these characters, and has no bytes to "

@@ -32,11 +32,9 @@ is not judged. A Trainer accumulates by itself and is not judged.
 - huggingface/transformers#26312 (accelerator.backward divides)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.update_parts import Update, calls, updates_of
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -58,7 +56,7 @@ class AccumulationNeverHappens(Rule):
         """Tell whether a loop of one's own trains, or nothing is known."""
         return "trainer_class" not in run.facts.training
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where each update is made of one backward."""
         last = {
             entry.step
@@ -72,25 +70,20 @@ class AccumulationNeverHappens(Rule):
     def _finding(self, updates: list[Update]) -> Finding:
         steps = updates[0].step, updates[-1].step
         asked = int(updates[-1].backwards[-1].detail["accelerate"])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: gradient_accumulation_steps={asked} but each update "
             f"has 1 backward, its loss divided by {asked}",
             cause="accelerator.accumulate(model) is missing around the step: the "
             "setting alone divides the loss but skips no step.",
             fix="with accelerator.accumulate(model): forward, backward, step and "
             "zero_grad; or gradient_accumulation_steps=1.",
-            places=[
-                Place("config", "gradient_accumulation_steps"),
-                Place("call", "accelerator.accumulate"),
-            ],
-            steps=steps,
-            evidence={
-                "reason": "not-accumulated",
-                "updates": len(updates),
-                "gathered": asked,
-                "threshold": UPDATES,
+            places={
+                "config": "gradient_accumulation_steps",
+                "call": "accelerator.accumulate",
             },
+            steps=steps,
+            reason="not-accumulated",
+            evidence={"updates": len(updates), "gathered": asked, "threshold": UPDATES},
             healthy="each update has as many backwards as gradient_accumulation_steps",
         )
 

@@ -46,13 +46,11 @@ hyperparameter_search has chosen are info: a search combines them all.
 - huggingface/transformers#21317, #44203 (optim_args)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.asked import made, needs_trainer
 from ftlab.rules.reading.saving import span
 from ftlab.rules.reasons.idle_settings import Idle, idle_settings
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _WHY = {
@@ -91,9 +89,9 @@ class ArgumentWithoutEffect(Rule):
 
     code = "ENV001"
     layer = "optimizer"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per argument."""
         for each in idle_settings(run):
             yield self._finding(run, each)
@@ -111,6 +109,7 @@ class ArgumentWithoutEffect(Rule):
             fix=fix.format(**words),
             places=[Place("config", idle.name), *also],
             steps=span(run),
-            evidence={"reason": idle.reason, "asked": str(idle.value)[:80]},
+            reason=idle.reason,
+            evidence={"asked": str(idle.value)[:80]},
             healthy="every argument that was set takes effect",
         )

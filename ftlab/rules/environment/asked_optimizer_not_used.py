@@ -40,10 +40,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import listed, number
 from ftlab.runlog.run import Run
 
@@ -61,9 +61,9 @@ class AskedOptimizerNotUsed(Rule):
 
     code = "ENV002"
     layer = "optimizer"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the optimizer, and one for the loader."""
         off = list(_off(run))
         if off:
@@ -78,8 +78,7 @@ class AskedOptimizerNotUsed(Rule):
         told = [f"{name}={value} but {used} is used" for name, value, used, _ in off]
         loads = off[0][3] == "loader"
         what = "loader" if loads else "optimizer"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"the {what} does not match the arguments: {listed(told, 4)}",
             cause=f"The {what} was passed in, or a custom method creates it: the "
             "Trainer does not read these arguments then.",
@@ -88,7 +87,8 @@ class AskedOptimizerNotUsed(Rule):
             places=[Place("config", name) for name, *_ in off]
             + [Place("object", "train_dataloader" if loads else "optimizer")],
             steps=span(run),
-            evidence={"reason": off[0][3], "settings": len(off), "threshold": SAME},
+            reason=off[0][3],
+            evidence={"settings": len(off), "threshold": SAME},
             healthy="the run uses what is set in the arguments",
         )
 

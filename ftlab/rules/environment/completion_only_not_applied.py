@@ -33,13 +33,11 @@ Packed and padding-free batches are not judged, nor batches without an attention
 - huggingface/trl#1507, #3315 (prompts unexpectedly in the loss)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, made
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -57,12 +55,9 @@ class CompletionOnlyNotApplied(Rule):
         needs_step_values(column, f"the {column} of each step", "watch(trainer)")
         for column in COLUMNS
     )
+    applies = to_runs_with(lambda run: any(asked(run).get(s) is True for s in SETTINGS))
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether a loss on completions alone was asked for."""
-        return not run.facts.model or any(asked(run).get(s) is True for s in SETTINGS)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where no text is left out in any step."""
         chosen = [each for each in SETTINGS if asked(run).get(each) is True]
         if not chosen:
@@ -88,8 +83,7 @@ class CompletionOnlyNotApplied(Rule):
     ) -> Finding:
         steps = run.steps.step[known]
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {name}=True, but all {labels} tokens of the "
             "text are trained on",
             cause="The collator is not TRL's, and makes labels from every token."
@@ -100,12 +94,9 @@ class CompletionOnlyNotApplied(Rule):
             if foreign
             else 'Use columns "prompt" and "completion" (or "messages") instead of '
             '"text".',
-            places=[Place("config", name), Place("data", "labels")],
+            places={"config": name, "data": "labels"},
             steps=(first, last),
-            evidence={
-                "reason": "foreign-collator" if foreign else "no-mask",
-                "labels": labels,
-                "threshold": 0,
-            },
+            reason="foreign-collator" if foreign else "no-mask",
+            evidence={"labels": labels, "threshold": 0},
             healthy="labels of -100 on every prompt",
         )

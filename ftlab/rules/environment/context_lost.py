@@ -32,11 +32,9 @@ note. Event loops in C (uvloop) start tasks unseen.
 - Python, `contextvars`, and `asyncio.loop.run_in_executor`, which does not copy them
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.lost_context import LostContext
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
@@ -45,13 +43,11 @@ class ContextLost(Rule):
     """Finds settings that did not reach where the model was called."""
 
     code = "ENV009"
-    requires = (
-        needs_step_values(
-            "calls_elsewhere", "calls in threads and tasks", "ftlab.watch(...)"
-        ),
+    requires = needs_step_values(
+        "calls_elsewhere", "calls in threads and tasks", "ftlab.watch(...)"
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each place where something starts."""
         found: dict[tuple[str, ...], list[LostContext]] = {}
         steps: dict[tuple[str, ...], int] = {}
@@ -76,14 +72,10 @@ class ContextLost(Rule):
             f"at {lost.started}",
             cause=_cause(lost),
             fix="Start it in `with ftlab.scope():`, or set that again in its function.",
-            places=[Place("call", lost.called), Place("call", lost.started)],
+            places={"call": [lost.called, lost.started]},
             steps=(step, step),
-            evidence={
-                "reason": lost.what,
-                "was": was,
-                "now": now,
-                "holder": lost.holder,
-            },
+            reason=lost.what,
+            evidence={"was": was, "now": now, "holder": lost.holder},
             healthy="the model has the settings of who started it",
         )
 

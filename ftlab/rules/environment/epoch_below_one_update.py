@@ -33,12 +33,10 @@ Data without a length (a stream) is judged only when it is exhausted.
 - RUC-GSAI/YuLan-IR#5 (stopped at step 0: fewer rows than a batch)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -48,9 +46,9 @@ class EpochBelowOneUpdate(Rule):
 
     code = "ENV004"
     layer = "data"
-    requires = (needs_trainer,)
+    requires = needs_trainer
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where an epoch has no batch, or no whole update."""
         batches, rows = loader(run).get("batches"), made(run).get("rows")
         window = first_facts(run).training.get("gradient_accumulation_steps")
@@ -64,38 +62,30 @@ class EpochBelowOneUpdate(Rule):
             yield self._short(run, batches, window)
 
     def _nothing(self, run: Run, rows: int, size: int) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"an epoch has no batch: {counted(rows, 'row')} for batches of {size}; "
             "nothing will be trained",
             cause="dataloader_drop_last drops the last batch, which is the only one.",
             fix="dataloader_drop_last=False, or a smaller per_device_train_batch_size.",
-            places=[
-                Place("config", "dataloader_drop_last"),
-                Place("config", "per_device_train_batch_size"),
-            ],
+            places={"config": ["dataloader_drop_last", "per_device_train_batch_size"]},
             steps=span(run),
-            evidence={"reason": "no-batch", "rows": rows, "batch_size": size},
+            reason="no-batch",
+            evidence={"rows": rows, "batch_size": size},
             healthy="an epoch has at least one batch",
         )
 
     def _short(self, run: Run, batches: int, window: int) -> Finding:
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"gradient_accumulation_steps={window} but an epoch has "
             f"{counted(batches, 'batch', 'batches')}: each update uses only these",
             cause="Gradients are not accumulated beyond the end of an epoch.",
             fix=f"gradient_accumulation_steps={batches} is equivalent; more rows, or "
             "smaller batches, make more updates.",
-            places=[
-                Place("config", "gradient_accumulation_steps"),
-                Place("config", "per_device_train_batch_size"),
-            ],
-            steps=span(run),
-            evidence={
-                "reason": "short-window",
-                "batches": batches,
-                "threshold": window,
+            places={
+                "config": ["gradient_accumulation_steps", "per_device_train_batch_size"]
             },
+            steps=span(run),
+            reason="short-window",
+            evidence={"batches": batches, "threshold": window},
             healthy="an epoch has more batches than an update uses",
         )

@@ -34,9 +34,7 @@ Where a custom callback or method evaluates, nothing is reported.
 - huggingface/transformers#28500 (the best model was silently not loaded), #44146
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.asked import (
     arguments,
     asked,
@@ -46,7 +44,7 @@ from ftlab.rules.reading.asked import (
     planned_steps,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -56,16 +54,12 @@ class EvaluationNeverComes(Rule):
 
     code = "ENV003"
     layer = "rollback"
-    requires = (needs_model,)
+    requires = needs_model
+    applies = to_runs_with(
+        lambda run: arguments(run).get("eval_strategy") in ("steps", "epoch")
+    )
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer shall evaluate."""
-        return not run.facts.model or arguments(run).get("eval_strategy") in (
-            "steps",
-            "epoch",
-        )
-
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where no evaluation, or too few of them, come."""
         count, patience = evaluations(run), made(run).get("patience") or []
         if not is_trainers(run) or count is None:
@@ -93,29 +87,23 @@ class EvaluationNeverComes(Rule):
             cause="The first evaluation is scheduled after the end of the run.",
             fix=f"eval_steps={max(1, steps // 10)}, or eval_strategy='epoch', without "
             "an eval_delay beyond the end.",
-            places=[Place("config", each) for each in (by, *waits)],
+            places={"config": (by, *waits)},
             steps=span(run),
-            evidence={"reason": "none", "evaluations": 0, "planned_steps": steps},
+            reason="none",
+            evidence={"evaluations": 0, "planned_steps": steps},
             healthy="an evaluation before the run ends",
         )
 
     def _too_few(self, run: Run, count: int, patience: int) -> Finding:
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"early stopping waits for {patience} evaluations without progress, but "
             f"there are only {count} in all",
             cause="The first evaluation is the best so far: stopping takes one more "
             "than the patience.",
             fix="Evaluate more often, or lower early_stopping_patience.",
-            places=[
-                Place("config", "early_stopping_patience"),
-                Place("config", "eval_steps"),
-            ],
+            places={"config": ["early_stopping_patience", "eval_steps"]},
             steps=span(run),
-            evidence={
-                "reason": "patience",
-                "evaluations": count,
-                "threshold": patience,
-            },
+            reason="patience",
+            evidence={"evaluations": count, "threshold": patience},
             healthy="more evaluations than early stopping waits for",
         )

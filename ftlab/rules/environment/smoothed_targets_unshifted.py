@@ -37,12 +37,9 @@ model's own loss would then shift twice.
 - huggingface/transformers#17960, #27161 (the same with GPT-2, and with PEFT)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.asked import arguments, is_trainers, made
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 
@@ -51,7 +48,7 @@ class SmoothedTargetsUnshifted(Rule):
 
     code = "ENV005"
     layer = "numerics"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer smooths labels."""
@@ -59,14 +56,13 @@ class SmoothedTargetsUnshifted(Rule):
             not run.facts.model or bool(arguments(run).get("label_smoothing_factor"))
         )
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where the two losses predict different tokens."""
         if made(run).get("smoothing") != "unshifted":
             return
         factor = arguments(run).get("label_smoothing_factor", 0.0)
         kind = str(run.facts.model.get("class", "the model"))
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"label_smoothing_factor={factor} trains {kind} to copy each token: the "
             "smoothed loss does not shift the labels",
             cause="The Trainer shifts only for classes in its list of causal models; "
@@ -74,11 +70,9 @@ class SmoothedTargetsUnshifted(Rule):
             fix="label_smoothing_factor=0, or a compute_loss_func that shifts: "
             "cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), "
             f"label_smoothing={factor}).",
-            places=[
-                Place("config", "label_smoothing_factor"),
-                Place("call", "compute_loss"),
-            ],
+            places={"config": "label_smoothing_factor", "call": "compute_loss"},
             steps=span(run),
-            evidence={"reason": "unshifted", "factor": float(factor)},
+            reason="unshifted",
+            evidence={"factor": float(factor)},
             healthy="the loss compares each position with the token after it",
         )

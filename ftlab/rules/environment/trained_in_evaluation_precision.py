@@ -35,12 +35,10 @@ Trainer was watched before the evaluation: the configuration names the base's pr
 - huggingface/transformers#10268 (how it was made)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, is_trainers, made
 from ftlab.rules.reading.saving import first_facts, needs_model, span
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 PRECISIONS = {"bf16_full_eval": "bfloat16", "fp16_full_eval": "float16"}
@@ -51,14 +49,14 @@ class TrainedInEvaluationPrecision(Rule):
 
     code = "ENV006"
     layer = "numerics"
-    requires = (needs_model,)
+    requires = needs_model
 
     def applies(self, run: Run) -> bool:
         """Tell whether a Trainer shall evaluate in half precision."""
         on = (asked(run).get(name) is True for name in PRECISIONS)
         return is_trainers(run) and (not run.facts.model or any(on))
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding where what is trained was cast before."""
         now = list(made(run).get("dtypes") or ())
         before = first_facts(run).training.get("before") or {}
@@ -71,16 +69,16 @@ class TrainedInEvaluationPrecision(Rule):
                 yield self._finding(run, name, dtype)
 
     def _finding(self, run: Run, name: str, dtype: str) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"all trained parameters are in {dtype}, cast by an evaluation before "
             f"training: {name}=True",
             cause="Outside of training the Trainer casts the model itself to evaluate, "
             "and does not cast it back.",
             fix=f"{name}=False for a Trainer that trains, or model.float() between "
             "evaluate() and train().",
-            places=[Place("config", name), Place("call", "evaluate")],
+            places={"config": name, "call": "evaluate"},
             steps=span(run),
-            evidence={"reason": "cast", "dtype": dtype},
+            reason="cast",
+            evidence={"dtype": dtype},
             healthy="an evaluation does not change the precision of trained parameters",
         )

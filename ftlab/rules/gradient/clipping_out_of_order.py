@@ -50,9 +50,9 @@ the steps at which a sample of what it cuts is read, and not while accumulating.
 - suvojit-0x55aa/mixed-precision-pytorch#1 (a limit in units of the scale)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.update_parts import (
@@ -65,7 +65,7 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -83,9 +83,9 @@ class ClippingOutOfOrder(Rule):
     """Finds clippings that come too late, too early, too often or before unscaling."""
 
     code = "GRD011"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind, over the latest updates."""
         updates = list(updates_of(run))
         if unfelt := latest(updates, _is_unfelt, UPDATES):
@@ -123,8 +123,8 @@ class ClippingOutOfOrder(Rule):
                 Place("config", "max_grad_norm"),
             ],
             steps=(first, last),
+            reason="after-step" if late else "before-backward",
             evidence={
-                "reason": "after-step" if late else "before-backward",
                 "updates": len(wrong),
                 "limit": limit,
                 "norm": max(seen, default=float("nan")),
@@ -138,8 +138,7 @@ class ClippingOutOfOrder(Rule):
         first, last = wrong[0].step, wrong[-1].step
         early = len(wrong[-1].between)
         factor = min(factor_of(e) for update in wrong for e in update.between)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: gradients were clipped {early} times before "
             f"each update was complete, down to {number(factor)} of the sum so far",
             cause="clip_grad_norm_ is called in the loop over micro-batches: the sum "
@@ -147,13 +146,13 @@ class ClippingOutOfOrder(Rule):
             "first.",
             fix="Clip once per update, after its last backward; with accelerate if "
             "accelerator.sync_gradients.",
-            places=[
-                Place("call", "torch.nn.utils.clip_grad_norm_"),
-                Place("config", "max_grad_norm"),
-            ],
+            places={
+                "call": "torch.nn.utils.clip_grad_norm_",
+                "config": "max_grad_norm",
+            },
             steps=(first, last),
+            reason="between-backwards",
             evidence={
-                "reason": "between-backwards",
                 "updates": len(wrong),
                 "early_clips": early,
                 "factor": factor,
@@ -168,21 +167,19 @@ class ClippingOutOfOrder(Rule):
         found = f", from {number(norm)}" if norm is not None else ""
         true = f" (unscaled {number(norm / scale)})" if norm is not None else ""
         call = "clip_grad_norm_" if norm is not None else "clip_grad_value_"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: gradients were clipped to {number(limit)}{found}"
             f"{true} while still multiplied by the loss scale {number(scale)}: "
             f"{number(limit / scale)} is left for the update",
             cause=f"{call} is called before scaler.unscale_(optimizer).",
             fix="Call scaler.unscale_(optimizer) first, then clip, then scaler.step.",
-            places=[
-                Place("call", f"{call} before unscale_"),
-                Place("call", call),
-                Place("config", "max_grad_norm"),
-            ],
+            places={
+                "call": [f"{call} before unscale_", call],
+                "config": "max_grad_norm",
+            },
             steps=(first, last),
+            reason="before-unscale",
             evidence={
-                "reason": "before-unscale",
                 "limit": limit,
                 "scale": scale,
                 "left": limit / scale,

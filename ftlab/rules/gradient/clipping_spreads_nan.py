@@ -37,15 +37,13 @@ one that steps and restores a copy of the weights afterwards is.
 - torch.nn.utils.clip_grad_norm_, `error_if_nonfinite`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import needs_clipping, updates_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.matrix import Ids
 from ftlab.runlog.run import Run
@@ -60,7 +58,7 @@ class ClippingSpreadsNan(Rule):
         needs_column("grad_max", "the largest gradient of every tensor", "ftlab.watch"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, at the first such step."""
         for update in updates_of(run):
             broken = [entry for entry in update.clips if _is_broken(entry)]
@@ -73,8 +71,7 @@ class ClippingSpreadsNan(Rule):
     def _finding(self, run: Run, step: int, bad: Ids, sound: int) -> Finding:
         names = records_of(run, bad)
         first = listed([name.name for name in names])
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: the gradient of {first} was not finite; clipping multiplied "
             f"{counted(sound, 'other tensor')} by the non-finite total norm, and the "
             "optimizer stepped",
@@ -82,13 +79,10 @@ class ClippingSpreadsNan(Rule):
             "only if asked to.",
             fix="clip_grad_norm_(..., error_if_nonfinite=True), and skip the batch; "
             f"resume from a checkpoint before step {step}.",
-            places=[*params(names), Place("call", "clip_grad_norm_")],
+            places={"param": [name.name for name in names], "call": "clip_grad_norm_"},
             steps=(step, step),
-            evidence={
-                "reason": "spread",
-                "broken_before": len(bad),
-                "sound_before": sound,
-            },
+            reason="spread",
+            evidence={"broken_before": len(bad), "sound_before": sound},
             healthy="a finite norm, or a skipped step",
         )
 

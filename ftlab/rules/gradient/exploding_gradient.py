@@ -44,17 +44,15 @@ that hovers around 0 (preference and RL losses) makes the third criterion weak.
 - Chowdhery et al. 2022, PaLM, section 5.1 (spikes of the loss)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, params, records_of
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -92,12 +90,9 @@ class ExplodingGradient(Rule):
         needs_losses,
     )
     caused_by = ("OPT014", "GRD005", "OPT027")
+    applies = staticmethod(may_have_gradients)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, at the step where the norm left its history."""
         table = run.steps
         rows = np.flatnonzero(~skipped_steps(run) & table.known("grad_norm"))

@@ -42,19 +42,19 @@ head keeps getting gradients from there, and is not seen.
 - torch documentation, `Tensor.detach` and `Module.requires_grad_`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, params, records_of, routed
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 BEFORE = 8
@@ -77,10 +77,10 @@ class GradientEnded(Rule):
     """Finds tensors whose gradients end in the middle of a run."""
 
     code = "GRD009"
-    requires = (needs_gradients,)
+    requires = needs_gradients
     caused_by = ("GRD003", "OPT002")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, of the tensors that were lost first."""
         has = run.matrix("has_grad")
         names = records_of(run, has.ids)

@@ -116,12 +116,12 @@ mixed data that happens to contain no image is reported as *tower-not-called*.
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
@@ -133,7 +133,7 @@ from ftlab.rules.reasons.missing import Missing, Reason
 from ftlab.rules.reasons.reach import reason_of
 from ftlab.rules.reasons.unreached import SEEN_LATE
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -155,7 +155,7 @@ class GradientNotReaching(Rule):
 
     code = "GRD003"
     status = "stable"
-    requires = (needs_gradients,)
+    requires = needs_gradients
     caused_by = (
         "ADP041",
         "ADP011",
@@ -167,7 +167,7 @@ class GradientNotReaching(Rule):
         "DAT004",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding per kind of absence: no gradient, and exactly zero."""
         has = run.matrix("has_grad")
         names = records_of(run, has.ids)

@@ -71,15 +71,15 @@ code, which is not seen), and some lower a second limit while the first stays.
 - NYUMedML/headCT_foundation#3 (DINO's way, on purpose)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.cycles import times
-from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import (
     SHRUNK,
     Update,
@@ -92,7 +92,7 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -143,9 +143,9 @@ class GradientsNotClippedTogether(Rule):
     """Finds gradients that are clipped in parts, not at all, or twice."""
 
     code = "GRD013"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding at most: updates are clipped in one way."""
         updates = list(updates_of(run))
         norms = by_step(run, "grad_norm")
@@ -166,7 +166,7 @@ class GradientsNotClippedTogether(Rule):
         elif twice := latest(updates, is_twice, UPDATES):
             yield self._twice(twice, [norms[update.step] for update in twice])
 
-    def _partly(self, run: Run, parts: Sequence[_Part]) -> Iterator[Finding]:
+    def _partly(self, run: Run, parts: Sequence[_Part]) -> Results:
         missed = [each for each in parts if each.most and each.norm > each.limit]
         if len(missed) >= LONG and 2 * len(missed) >= len(parts):
             yield self._partial(run, "most", missed)
@@ -179,8 +179,7 @@ class GradientsNotClippedTogether(Rule):
         given = int(call.detail.get("given", 0))
         of = int(call.detail.get("of", 0))
         what = f"clip_grad_{call.target}_"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {what} was given {counted(given, 'tensor')}, "
             f"none with a gradient; the {counted(of, 'tensor')} that the updates "
             "changed were not clipped",
@@ -190,10 +189,10 @@ class GradientsNotClippedTogether(Rule):
             else "The clipped tensors are not the trained ones: copies, or the "
             "parameters of a frozen model.",
             fix="Clip a list of the parameters that the optimizer holds.",
-            places=[Place("call", what), Place("config", "max_grad_norm")],
+            places={"call": what, "config": "max_grad_norm"},
             steps=(first, last),
+            reason="nothing",
             evidence={
-                "reason": "nothing",
                 "given": given,
                 "trained": of,
                 "updates": len(idle),
@@ -214,10 +213,10 @@ class GradientsNotClippedTogether(Rule):
             cause=_CAUSES[word],
             fix="Clip the parameters of all groups, unless a part is left out on "
             "purpose.",
-            places=[Place("call", "clip_grad_norm_"), *params(left)],
+            places={"call": "clip_grad_norm_", "param": [name.name for name in left]},
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "left_out": shown.left_out,
                 "trained": shown.trained,
                 "norm": worst,
@@ -231,8 +230,7 @@ class GradientsNotClippedTogether(Rule):
         first, last = wrong[0].step, wrong[-1].step
         worst = max(wrong, key=lambda each: each.norm)
         rows = np.array([worst.largest], np.int32)
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: clip_grad_norm_ was called on each tensor "
             f"separately with {number(worst.limit)}: the total gradient norm was still "
             f"{number(worst.norm)}, and the direction had changed (cosine "
@@ -241,13 +239,13 @@ class GradientsNotClippedTogether(Rule):
             "tensor is scaled down to the limit, whatever its share of the whole "
             "gradient.",
             fix="Call clip_grad_norm_ once, with all parameters.",
-            places=[
-                Place("call", "clip_grad_norm_"),
-                *params(records_of(run, rows)),
-            ],
+            places={
+                "call": "clip_grad_norm_",
+                "param": [name.name for name in records_of(run, rows)],
+            },
             steps=(first, last),
+            reason="one-by-one",
             evidence={
-                "reason": "one-by-one",
                 "updates": len(wrong),
                 "limit": worst.limit,
                 "norm": worst.norm,
@@ -261,18 +259,17 @@ class GradientsNotClippedTogether(Rule):
         first, last = wrong[0].step, wrong[-1].step
         limits = _limits(wrong[-1])
         told = " and to ".join(map(number, limits))
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: all gradients were clipped to {told} before "
             f"each update, from norms of up to {number(max(norms))}: only "
             f"{number(min(limits))} has an effect",
             cause="Gradients are clipped in two places: the loop and a callback, or a "
             "Trainer that clips as well.",
             fix="Clip in one place, to one limit.",
-            places=[Place("call", "clip_grad_norm_"), Place("config", "max_grad_norm")],
+            places={"call": "clip_grad_norm_", "config": "max_grad_norm"},
             steps=(first, last),
+            reason="two-limits",
             evidence={
-                "reason": "two-limits",
                 "smaller": min(limits),
                 "larger": max(limits),
                 "updates": len(wrong),

@@ -65,16 +65,16 @@ is accumulating.
 - QwenLM/Qwen3-TTS#326 (not prepared)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.tensors import group_of, params
-from ftlab.rules.rule import Need, Rule, needs_operations, needs_step_values
+from ftlab.rules.rule import Need, Results, Rule, needs_operations, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -101,15 +101,13 @@ class GradientsNotUsedOnce(Rule):
 
     code = "GRD005"
     status = "stable"
-    requires = (
-        Need(
-            "a look at the gradients between two updates",
-            "let it run for two steps",
-            _is_looked_at,
-        ),
+    requires = Need(
+        "a look at the gradients between two updates",
+        "let it run for two steps",
+        _is_looked_at,
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind, over all checks of the window."""
         if carried := _looks(run, "gradients_carried"):
             yield self._carried(run, *carried)
@@ -180,7 +178,7 @@ class GradientsNotUsedOnce(Rule):
             norm=norms[-1],
         )
 
-    def _early(self, run: Run) -> Iterator[Finding]:
+    def _early(self, run: Run) -> Results:
         """Yield one finding per optimizer that accelerate could not hold back."""
         updates = [entry for entry in run.ledger if entry.op == "step"]
         for target in sorted({entry.target for entry in updates}):
@@ -230,14 +228,14 @@ class GradientsNotUsedOnce(Rule):
         places: Sequence[Place],
         **evidence: float,
     ) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: {seen}",
             cause=cause,
             fix=fix,
             places=places,
             steps=(steps[0], steps[-1]),
-            evidence={"reason": reason, "looks": len(steps), **evidence},
+            reason=reason,
+            evidence={"looks": len(steps), **evidence},
             healthy=HEALTHY,
         )
 

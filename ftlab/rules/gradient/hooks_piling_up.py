@@ -47,11 +47,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, PlaceKind, Severity
+from ftlab.records.finding import Finding, Place, PlaceKind
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import an, at_steps
 from ftlab.runlog.run import Run
 
@@ -89,13 +89,11 @@ class HooksPilingUp(Rule):
     """Finds hooks that are registered again and again."""
 
     code = "GRD010"
-    requires = (
-        needs_step_values(
-            "piled_hooks", "how many hooks of one function are on one module"
-        ),
+    requires = needs_step_values(
+        "piled_hooks", "how many hooks of one function are on one module"
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each function."""
         steps = run.steps
         looks = steps.step[steps.known("piled_hooks")]
@@ -113,8 +111,7 @@ class HooksPilingUp(Rule):
         kind, function, at = most.function
         owners = [text_of(each.record, "owner") for each in found]
         what = "does the same" if most.alike else "holds something else"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: {function} ({at}) is registered on "
             f"{in_words(owners)} as {an(kind)} {most.last} times, up from {most.start}",
             cause="It is registered again and again and never removed: each "

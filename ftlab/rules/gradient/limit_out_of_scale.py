@@ -63,10 +63,10 @@ swapped too: that is `small`.
 - twtygqyy/pytorch-vdsr#2 (a tiny limit takes much longer to learn)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.accumulation import feels_size
 from ftlab.rules.reading.update_parts import (
@@ -79,7 +79,7 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -115,9 +115,9 @@ class LimitOutOfScale(Rule):
     """Finds limits that are no limits for the gradients that there are."""
 
     code = "GRD015"
-    requires = (needs_clipping,)
+    requires = needs_clipping
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over the latest updates."""
         norms = by_step(run, "grad_norm")
         updates = [u for u in updates_of(run) if norms.get(u.step, 1.0) > 0]
@@ -154,13 +154,10 @@ class LimitOutOfScale(Rule):
             f"{number(limit_of(call))} {says.format(value=number(value))}",
             cause=f"{cause}{felt}",
             fix=_FIXES.get(word, _FIX),
-            places=[
-                Place("call", f"clip_grad_{call.target}_"),
-                Place("config", "max_grad_norm"),
-            ],
+            places={"call": f"clip_grad_{call.target}_", "config": "max_grad_norm"},
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "limit": limit_of(call),
                 "value": value,
                 "updates": len(wrong),

@@ -69,10 +69,10 @@ under SGD: it depends on whether more of them were meant to take larger steps.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.accumulation import (
     Window,
     cut_alike,
@@ -80,7 +80,7 @@ from ftlab.rules.reading.accumulation import (
     usual_count,
     windows_of,
 )
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -123,7 +123,7 @@ class MicroBatchesMisweighed(Rule):
         needs_operations("step", "a step of an optimizer", "let it run for a step"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over the updates that were weighed alike."""
         windows = windows_of(run)
         usual = usual_count(windows)
@@ -150,8 +150,8 @@ class MicroBatchesMisweighed(Rule):
             fix=told.fix.format(**words),
             places=_places(run, word, shown),
             steps=(first, last),
+            reason=word,
             evidence={
-                "reason": word,
                 "micro_batches": shown.count,
                 "total_weight": shown.total,
                 "updates": len(chosen),

@@ -51,11 +51,11 @@ not found.
 - huggingface/diffusers#10855 (what a prepared optimizer does at each call)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -96,19 +96,17 @@ class NeverUpdated(Rule):
     """Finds backwards that no update follows."""
 
     code = "GRD019"
-    requires = (
-        needs_operations(
-            OP,
-            "backwards that no update followed, or a step",
-            "let it run for a step, or to its end",
-        ),
+    requires = needs_operations(
+        OP,
+        "backwards that no update followed, or a step",
+        "let it run for a step, or to its end",
     )
 
     def applies(self, run: Run) -> bool:
         """Leave out runs that have made an update."""
         return run.last_step < 0
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of what was noted last."""
         known = [entry.detail for entry in run.ledger if entry.op == OP][-1]
         reason = _reason(known)
@@ -120,8 +118,8 @@ class NeverUpdated(Rule):
             fix=_FIXES[reason],
             places=[*_PLACES[reason], Place("config", "gradient_accumulation_steps")],
             steps=(-1, -1),
+            reason=reason,
             evidence={
-                "reason": reason,
                 "backwards": backwards,
                 "steps_held_back": int(known["held"]),
                 "times_cleared": int(known["clears"]),

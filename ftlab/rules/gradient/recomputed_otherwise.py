@@ -56,15 +56,12 @@ again, for the state of the generators is put back.
 - fairscale `checkpoint_wrapper` (`patch_batchnorm`)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -77,15 +74,15 @@ class RecomputedOtherwise(Rule):
     code = "GRD004"
     caused_by = ("EXP008",)
     status = "stable"
-    requires = (LOOKED_INTO,)
+    requires = LOOKED_INTO
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield findings for dtypes, values and statistics."""
         dtypes = list(self._dtypes(run))
         yield from dtypes or self._outputs(run)
         yield from self._statistics(run)
 
-    def _statistics(self, run: Run) -> Iterator[Finding]:
+    def _statistics(self, run: Run) -> Results:
         """Yield one finding for batch norms that gather in both passes."""
         if "gathered_again" not in run.columns("statistics"):
             return
@@ -98,25 +95,21 @@ class RecomputedOtherwise(Rule):
         names = [record.name for record in records]
         rows = again.steps[twice.any(axis=1)]
         steps = int(rows[0]), int(rows[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'batch norm')} updated the "
             f"running statistics twice with each batch: {in_words(names)}",
             cause="Gradient checkpointing recomputes the block in backward, and a "
             "batch norm in it counts the batch again.",
             fix="Keep batch norms out of the checkpointed blocks, or use a norm "
             "without running statistics there.",
-            places=[*(Place("module", n) for n in names), Place("call", "checkpoint")],
+            places={"module": names, "call": "checkpoint"},
             steps=steps,
-            evidence={
-                "reason": "statistics-twice",
-                "modules": len(names),
-                "threshold": 0,
-            },
+            reason="statistics-twice",
+            evidence={"modules": len(names), "threshold": 0},
             healthy="one update of the statistics per batch",
         )
 
-    def _dtypes(self, run: Run) -> Iterator[Finding]:
+    def _dtypes(self, run: Run) -> Results:
         """Yield one finding for outputs in another dtype."""
         if "other_dtype" not in run.columns("recomputed"):
             return
@@ -130,8 +123,7 @@ class RecomputedOtherwise(Rule):
         was, again = text_of(first, "dtype"), text_of(first, "again")
         rows = matrix.steps[other.any(axis=1)]
         steps = int(rows[0]), int(rows[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} gave {again} when "
             f"recomputed in backward, but {was} in forward: {in_words(names)}",
             cause="The code that recomputes the block does not re-enter autocast: "
@@ -139,16 +131,14 @@ class RecomputedOtherwise(Rule):
             "different precision.",
             fix="Use torch.utils.checkpoint, which restores autocast, or save its "
             "state in forward and enter it in backward.",
-            places=[
-                Place("call", "torch.autocast"),
-                *(Place("module", name) for name in names),
-            ],
+            places={"call": "torch.autocast", "module": names},
             steps=steps,
-            evidence={"reason": "other-dtype", "modules": len(names)},
+            reason="other-dtype",
+            evidence={"modules": len(names)},
             healthy="the same dtype in forward and in backward",
         )
 
-    def _outputs(self, run: Run) -> Iterator[Finding]:
+    def _outputs(self, run: Run) -> Results:
         """Yield one finding, the lowest module first."""
         if "difference" not in run.columns("recomputed"):
             return
@@ -162,8 +152,7 @@ class RecomputedOtherwise(Rule):
         rows = (wide[:, found] > THRESHOLD).any(axis=1)
         steps = int(matrix.steps[rows][0]), int(matrix.steps[rows][-1])
         worst = float(wide.max())
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} gave a different "
             f"output when recomputed in backward, by up to {number(worst)}: "
             f"{in_words(names)}",
@@ -171,10 +160,7 @@ class RecomputedOtherwise(Rule):
             "gradient checkpointing recomputed the block.",
             fix="Leave preserve_rng_state=True, and change neither mode nor precision "
             "between forward and backward.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("config", "preserve_rng_state"),
-            ],
+            places={"module": names, "config": "preserve_rng_state"},
             steps=steps,
             evidence={
                 "modules": len(names),

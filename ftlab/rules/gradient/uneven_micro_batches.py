@@ -33,12 +33,9 @@ Seen for torch's own cross entropy over labels only.
 - huggingface/blog, "gradient_accumulation.md"
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.update_parts import Update, latest, updates_of
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -59,7 +56,7 @@ class UnevenMicroBatches(Rule):
         needs_operations("step", "a step of an optimizer", "let it run for a step"),
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over the latest looks."""
         looks = [(u.step, apart) for u in updates_of(run) if (apart := _apart(u))]
         uneven = latest(looks, lambda look: look[1] >= APART, LOOKS)
@@ -67,25 +64,17 @@ class UnevenMicroBatches(Rule):
             return
         most = max(apart for _, apart in uneven)
         steps = uneven[0][0], uneven[-1][0]
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"{at_steps(*steps)}: a token weighs up to {number(most)} times as much as "
             "another of the same update, depending on its micro-batch",
             cause="The mean of each micro-batch counts the same, however many labels "
             "it has.",
             fix="Divide the sum of the losses by the number of labels in the whole "
             "update.",
-            places=[
-                Place("call", "loss.backward"),
-                Place("config", "gradient_accumulation_steps"),
-            ],
+            places={"call": "loss.backward", "config": "gradient_accumulation_steps"},
             steps=steps,
-            evidence={
-                "reason": "mean-of-means",
-                "apart": most,
-                "looks": len(uneven),
-                "threshold": APART,
-            },
+            reason="mean-of-means",
+            evidence={"apart": most, "looks": len(uneven), "threshold": APART},
             healthy="each label of an update weighs the same",
         )
 

@@ -56,12 +56,10 @@ The marks of the heatmap (1e-6, decay 0.7) are not thresholds: healthy runs cros
 - torch.optim.Adam, `eps`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import (
@@ -73,7 +71,7 @@ from ftlab.rules.reading.tensors import (
     records_of,
 )
 from ftlab.rules.reasons.lone_vectors import without_lone_vectors
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -105,9 +103,9 @@ class VanishingGradient(Rule):
     code = "GRD001"
     status = "stable"
     caused_by = ("GRD002", "ADP018")
-    requires = (needs_column("grad_l2", "the gradient norm of every trainable tensor"),)
+    requires = needs_column("grad_l2", "the gradient norm of every trainable tensor")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for layers that lag behind, one for the whole model."""
         matrix = run.matrix("grad_l2")
         if len(matrix.steps) < STREAK:
@@ -125,7 +123,7 @@ class VanishingGradient(Rule):
         matrix: Matrix,
         names: list[NameRecord],
         rms: NDArray[np.float32],
-    ) -> Iterator[Finding]:
+    ) -> Results:
         ratio = ratio_to_namesakes(rms, names)
         # An expert's gradient is as small as its share of the tokens.
         ratio[:, has_twin(names)] = np.nan
@@ -142,8 +140,7 @@ class VanishingGradient(Rule):
         later = bool((ratio[:begin, found] >= RATIO).any())
         grown = _outgrown(run.whole, int(matrix.steps[lines[0]]))
         by_rate = f"LoRA adds {number(grown)} times the weights it is added to, and "
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: {by_rate if grown else ''}the gradient of "
             f"{counted(len(affected), 'tensor')} is down to {number(worst)} of the "
             f"same tensor in another layer: {in_words(n.name for n in affected)}",
@@ -173,7 +170,7 @@ class VanishingGradient(Rule):
         matrix: Matrix,
         names: list[NameRecord],
         rms: NDArray[np.float32],
-    ) -> Iterator[Finding]:
+    ) -> Results:
         largest = np.nan_to_num(rms).max(axis=1)
         low = (largest > 0) & (largest < ADAM_EPSILON) & _loss_is_high(run, matrix)
         lines = np.flatnonzero(in_a_row(low, STREAK))
@@ -185,13 +182,12 @@ class VanishingGradient(Rule):
         )
         worst = float(largest[lines].max())
         top = names[int(np.nan_to_num(rms[lines[-1]]).argmax())]
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: no gradient has a root mean square above "
             f"{number(worst)}, and the loss has not fallen",
             cause="All gradients are below Adam's epsilon, so Adam cannot scale them.",
             fix="Check the loss: is it scaled down, saturated, or almost constant?",
-            places=[Place("object", "gradients"), Place("param", top.name)],
+            places={"object": "gradients", "param": top.name},
             steps=(first, last),
             evidence={"rms": worst, "threshold": ADAM_EPSILON},
             healthy="root mean squares of 1e-6 to 1e-2 while the loss is high",

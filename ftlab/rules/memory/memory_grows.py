@@ -50,10 +50,10 @@ from dataclasses import replace
 import numpy as np
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import counted
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.parting_cause import loader_starts
@@ -78,9 +78,9 @@ class MemoryGrows(Rule):
     """Finds what holds more with each step."""
 
     code = "MEM001"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each holder."""
         for event in _told(run):
             step, forwards = event.step, event.detail.get("forwards", 0)
@@ -94,7 +94,7 @@ class MemoryGrows(Rule):
                     yield self._finding(growth, until, "step", steps, goes_on)
         yield from self._in_workers(run)
 
-    def _in_workers(self, run: Run) -> Iterator[Finding]:
+    def _in_workers(self, run: Run) -> Results:
         """Yield one finding for each holder, not for each worker and epoch."""
         told: set[Path] = set()
         for start in loader_starts(run):
@@ -132,10 +132,7 @@ class MemoryGrows(Rule):
             f"{size(growth.bytes_per_step)} more with each {unit}",
             cause=cause + lines,
             fix=fix,
-            places=[
-                Place("object", name),
-                *(Place("call", at) for at, _ in growth.lines),
-            ],
+            places={"object": name, "call": [at for at, _ in growth.lines]},
             steps=steps,
             evidence={
                 "holder": growth.kind,

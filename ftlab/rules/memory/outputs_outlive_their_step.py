@@ -28,12 +28,10 @@ Where the next batch is much shorter there may be room for both.
 - huggingface/transformers#23808 (caches while training)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.holding import Growth, path_text
 from ftlab.records.sizes import size
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.run import Run
 
@@ -42,11 +40,9 @@ class OutputsOutliveTheirStep(Rule):
     """Finds what the model put out, held until the next forward."""
 
     code = "MEM002"
-    requires = (
-        needs_step_values("idle_bytes", "the memory in use", "ftlab.watch(...)"),
-    )
+    requires = needs_step_values("idle_bytes", "the memory in use", "ftlab.watch(...)")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for the holder of the largest."""
         for event in run.whole.events:
             if event.kind == "memory" and "kept" in event.detail:
@@ -63,7 +59,7 @@ class OutputsOutliveTheirStep(Rule):
                     "next output, which is made before that.",
                     fix=f"Let go of `{name}` once the loss was read (del), or compute "
                     "the step in a function.",
-                    places=[Place("object", name)],
+                    places={"object": name},
                     steps=(event.step - 2, event.step),
                     evidence={
                         "bytes": held.bytes,

@@ -43,11 +43,10 @@ the labels are. Who trains short texts without ends, to be continued, is told so
 - unslothai/unsloth#416 (a fine-tuned model generates for ever)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.answers import (
     LATEST,
     Asked,
@@ -55,7 +54,7 @@ from ftlab.rules.reading.answers import (
     length_of_a_row,
     needs_answers,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -77,9 +76,9 @@ class AnswersNeverEnd(Rule):
 
     code = "MOD027"
     caused_by = ("DAT020", "MOD028")
-    requires = (needs_answers,)
+    requires = needs_answers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         times = asked(run)
         latest = times[-LATEST:]
@@ -94,8 +93,7 @@ class AnswersNeverEnd(Rule):
             return
         steps = latest[0].step, latest[-1].step
         many = len(latest[-1].answers)
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"steps {steps[0]}-{steps[1]}: none of {counted(many, 'answer')} ends "
             f"within {limit} tokens, though a trained row has "
             f"{counted(round(length), 'token')}; the probability of an end is at most "
@@ -105,10 +103,10 @@ class AnswersNeverEnd(Rule):
             "the texts end with another token.",
             fix="Train the end: the last label of a row that counts is "
             "model.generation_config.eos_token_id.",
-            places=[
-                Place("config", "eos_token_id"),
-                *(Place("sample", str(e["prompt"])[:60]) for e in latest[-1].answers),
-            ],
+            places={
+                "config": "eos_token_id",
+                "sample": [str(e["prompt"])[:60] for e in latest[-1].answers],
+            },
             steps=steps,
             evidence={"end": now, "end_before": former, "threshold": UNLIKELY},
             healthy="answers end by themselves, and their end gets likelier",

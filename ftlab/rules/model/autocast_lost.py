@@ -40,13 +40,11 @@ than torch.
 - huggingface/accelerate#1025 (the default was changed)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -60,16 +58,13 @@ class AutocastLost(Rule):
     """Finds models that no longer run in mixed precision."""
 
     code = "MOD026"
-    requires = (
-        needs_steps_if_recorded(
-            "recomputed",
-            "whether autocast is on within the model",
-            "ftlab.watch(...) with its standard probes, on a model that is not "
-            "compiled",
-        ),
+    requires = needs_steps_if_recorded(
+        "recomputed",
+        "whether autocast is on within the model",
+        "ftlab.watch(...) with its standard probes, on a model that is not compiled",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for the model."""
         if "inside" not in run.columns(TABLE):
             return
@@ -91,20 +86,20 @@ class AutocastLost(Rule):
 
     def _finding(self, name: str, dtype: str, steps: tuple[int, int]) -> Finding:
         last, end = steps
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(last + 1, end)}: autocast to {dtype} is off in the forward of "
             f"{name}; it was last seen on at step {last}",
             cause="The autocast wrapper was removed from the model in training, as "
             "unwrap_model(model, keep_fp32_wrapper=False) does.",
             fix="Use plain accelerator.unwrap_model(model) during training, or "
             "accelerator.get_state_dict(model) to save.",
-            places=[
-                Place("call", "unwrap_model"),
-                Place("config", "keep_fp32_wrapper"),
-                Place("module", name),
-            ],
+            places={
+                "call": "unwrap_model",
+                "config": "keep_fp32_wrapper",
+                "module": name,
+            },
             steps=(last + 1, end),
-            evidence={"reason": "wrapper-removed", "last_on": last},
+            reason="wrapper-removed",
+            evidence={"last_on": last},
             healthy="autocast stays on from the first step to the last",
         )

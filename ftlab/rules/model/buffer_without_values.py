@@ -33,12 +33,10 @@ A custom buffer is only checked for impossible values; zeros there are not notic
 - huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, hiyouga/LlamaFactory#10820
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -48,13 +46,10 @@ class BufferWithoutValues(Rule):
 
     code = "MOD004"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
+    applies = to_runs_with(lambda run: "buffers" in run.facts.model)
 
-    def applies(self, run: Run) -> bool:
-        """Leave out runs whose buffers were not looked at, as older ones."""
-        return not run.facts.model or "buffers" in run.facts.model
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for buffers and one for tensors on meta."""
         facts = run.facts.model["buffers"]
         step = max(run.last_step, 0)
@@ -65,32 +60,27 @@ class BufferWithoutValues(Rule):
 
     def _of_buffers(self, step: int, bad: dict[str, str]) -> Finding:
         words = [f"{name} {wrong}" for name, wrong in bad.items()]
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {counted(len(bad), 'buffer')} without sensible values: "
             f"{listed(words)}",
             cause="Nothing fills buffers outside the state dict after to_empty(), "
             "though load_state_dict reports that all keys match.",
             fix="Build these buffers again after to_empty(), or load the model with "
             "from_pretrained.",
-            places=[
-                *(Place("param", name) for name in bad),
-                Place("call", "model.to_empty"),
-            ],
+            places={"param": bad, "call": "model.to_empty"},
             steps=(0, step),
             evidence={"buffers": len(bad), "threshold": 0.02, "reason": "no-values"},
             healthy="finite values, the same as in a freshly built module",
         )
 
     def _on_meta(self, step: int, names: list[str]) -> Finding:
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {counted(len(names), 'tensor')} on the meta device, where "
             f"nothing is stored: {in_words(names)}",
             cause="They were never given memory, and no offloading hook loads them.",
             fix="model.to_empty(device=...) and load their values, or load with "
             "low_cpu_mem_usage=False.",
-            places=[Place("param", name) for name in names],
+            places={"param": names},
             steps=(0, step),
             evidence={"tensors": len(names), "threshold": 0, "reason": "meta"},
             healthy="every parameter and buffer has memory",

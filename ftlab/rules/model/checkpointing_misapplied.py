@@ -73,17 +73,17 @@ packages other than torch and transformers: they may offload instead of recomput
 - PyTorch, `torch.distributed.algorithms._checkpoint.checkpoint_wrapper`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -103,16 +103,16 @@ class CheckpointingMisapplied(Rule):
     code = "MOD011"
     caused_by = ("EXP008",)
     status = "stable"
-    requires = (LOOKED_INTO,)
+    requires = LOOKED_INTO
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all blocks that are kept, one for all run twice."""
         if KEPT in run.columns(KEPT):
             yield from self._kept(run)
         if "runs" in run.columns(NESTED):
             yield from self._nested(run)
 
-    def _kept(self, run: Run) -> Iterator[Finding]:
+    def _kept(self, run: Run) -> Results:
         matrix = run.matrix(KEPT, KEPT)
         known = matrix.known & (matrix.values > 0)
         lasting, steps = _lasting(run, matrix, known)
@@ -125,7 +125,7 @@ class CheckpointingMisapplied(Rule):
         if records:
             yield self._finding(records, steps)
 
-    def _nested(self, run: Run) -> Iterator[Finding]:
+    def _nested(self, run: Run) -> Results:
         matrix = run.matrix("runs", NESTED)
         lasting, steps = _lasting(run, matrix, matrix.known)
         if not lasting.any():
@@ -134,8 +134,7 @@ class CheckpointingMisapplied(Rule):
         runs = float(np.nanmin(matrix.values[:, lasting]))
         names = [record.name for record in records]
         outer, inner = (text_of(records[0], key) for key in ("outer", "inner"))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {counted(len(names), 'module')} ran {number(runs)} "
             f"times for each forward, two of these in backward: {in_words(names)}",
             cause="Two checkpoints are nested around the same modules: one called by "
@@ -150,7 +149,8 @@ class CheckpointingMisapplied(Rule):
                 CONFIG,
             ],
             steps=steps,
-            evidence={"reason": "nested", "modules": len(names), "runs": runs},
+            reason="nested",
+            evidence={"modules": len(names), "runs": runs},
             healthy="a checkpointed module runs twice for each forward",
         )
 
@@ -162,8 +162,7 @@ class CheckpointingMisapplied(Rule):
         modules = [Place("module", name) for name in names]
         block = reason == "forward-replaced"
         who = f"{counted(len(names), 'block')}: {in_words(names)}"
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: gradient checkpointing is switched on but nothing "
             f"was recomputed in backward{f', in {who}' if block else ''}",
             cause=cause.format(short_name(names[0]), text_of(records[0], "class")),
@@ -172,7 +171,8 @@ class CheckpointingMisapplied(Rule):
             if reason in ("forward-replaced", "mark-unread")
             else [CONFIG, ENABLE, *modules],
             steps=steps,
-            evidence={"reason": reason, "modules": len(names)},
+            reason=reason,
+            evidence={"modules": len(names)},
             healthy="checkpointed blocks are recomputed in backward",
         )
 

@@ -53,15 +53,13 @@ are compiled separately share one limit.
   (`suppress_errors` swallows exceptions), #128319 (the limit)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.compiling import WATCHED, compiles, noted
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -75,13 +73,10 @@ class CompiledModelRunsEagerly(Rule):
     """Finds compiled models that run eagerly."""
 
     code = "MOD020"
-    requires = (WATCHED,)
+    requires = WATCHED
+    applies = staticmethod(compiles)
 
-    def applies(self, run: Run) -> bool:
-        """Leave out models of which nothing is compiled."""
-        return compiles(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind."""
         for judge in (self._bypassed, self._failed, self._limit):
             if (found := judge(run)) is not None:
@@ -100,8 +95,7 @@ class CompiledModelRunsEagerly(Rule):
         if len(steps) < MIN_STEPS or not (bypassed[known] > 0).all():
             return None
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the model is compiled, but none of its {calls} "
             "calls in training went through the compiled model",
             cause="Only calls of the compiled object itself are compiled. Its methods "
@@ -109,14 +103,10 @@ class CompiledModelRunsEagerly(Rule):
             "which runs eagerly.",
             fix="Call the compiled model itself, or use model.compile(), which works "
             "in place.",
-            places=[Place("call", "torch.compile"), Place("module", "model")],
+            places={"call": "torch.compile", "module": "model"},
             steps=(first, last),
-            evidence={
-                "reason": "bypassed",
-                "calls": calls,
-                "compiled": 0,
-                "threshold": 0,
-            },
+            reason="bypassed",
+            evidence={"calls": calls, "compiled": 0, "threshold": 0},
             healthy=HEALTHY,
         )
 
@@ -140,18 +130,14 @@ class CompiledModelRunsEagerly(Rule):
             f"to the log, and Python runs the code instead. It says: {reason}",
             fix="Set torch._dynamo.config.suppress_errors = False to see the error; "
             "fix it, or use a different backend.",
-            places=[
-                Place("config", "suppress_errors"),
-                Place("call", "torch.compile"),
-                *(Place("module", name) for name in names),
-            ],
-            steps=(step, step),
-            evidence={
-                "reason": "failed",
-                "failed": count,
-                "compiled": compiled,
-                "threshold": 0,
+            places={
+                "config": "suppress_errors",
+                "call": "torch.compile",
+                "module": names,
             },
+            steps=(step, step),
+            reason="failed",
+            evidence={"failed": count, "compiled": compiled, "threshold": 0},
             healthy=HEALTHY,
         )
 
@@ -163,20 +149,20 @@ class CompiledModelRunsEagerly(Rule):
         guard, line = text_of(given_up[0], "guard"), text_of(given_up[0], "line")
         step = min(record.since_step for record in given_up)
         where = f" ({line})" if line else ""
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {step}: the recompile limit is reached in the forward of "
             f"{in_words(names)}, which runs eagerly from here on: {guard}{where}",
             cause=f"The guard {guard} failed again and again: it holds for one value "
             "only, and each other value needs its own graph.",
             fix="Keep changing values in a tensor or outside of forward, use dynamic "
             "shapes for sizes, or raise recompile_limit if there are few values.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("call", "torch.compile"),
-                Place("config", "recompile_limit"),
-            ],
+            places={
+                "module": names,
+                "call": "torch.compile",
+                "config": "recompile_limit",
+            },
             steps=(step, step),
-            evidence={"reason": "limit", "guard": guard, "line": line, "threshold": 0},
+            reason="limit",
+            evidence={"guard": guard, "line": line, "threshold": 0},
             healthy=HEALTHY,
         )

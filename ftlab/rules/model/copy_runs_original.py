@@ -38,12 +38,9 @@ A copy that is itself trained, instead of the model, is reported by GRD003.
 - huggingface/accelerate#1835, #1971; facebookresearch/fairscale#816
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -52,11 +49,11 @@ class CopyRunsOriginal(Rule):
     """Finds copies whose weights are never read."""
 
     code = "MOD018"
-    requires = (
-        needs_steps_if_recorded("borrowed_calls", "the calls of copies of the model"),
+    requires = needs_steps_if_recorded(
+        "borrowed_calls", "the calls of copies of the model"
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all copies."""
         if "copies_apart" not in run.steps.columns:
             return
@@ -68,8 +65,7 @@ class CopyRunsOriginal(Rule):
         first, last = int(steps[0]), int(steps[-1])
         kind = run.facts.model.get("class", "module")
         count = int(calls[at].sum())
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: a copy of the model (or of a part of it) has "
             f"different weights, but {counted(count, 'call')} of it ran the model's "
             "own",
@@ -78,16 +74,12 @@ class CopyRunsOriginal(Rule):
             "model.",
             fix="Copy first and wrap forward afterwards, or use model.compile(); "
             'vars(copied).pop("forward") repairs a copy.',
-            places=[
-                Place("call", "copy.deepcopy"),
-                Place("call", "model.forward"),
-                Place("object", f"another {kind}"),
-            ],
-            steps=(first, last),
-            evidence={
-                "reason": "forward-of-the-original",
-                "calls": count,
-                "threshold": 0,
+            places={
+                "call": ["copy.deepcopy", "model.forward"],
+                "object": f"another {kind}",
             },
+            steps=(first, last),
+            reason="forward-of-the-original",
+            evidence={"calls": count, "threshold": 0},
             healthy="a copy runs with its own weights",
         )

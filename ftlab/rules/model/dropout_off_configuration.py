@@ -42,10 +42,10 @@ reported.
 - trl `trainer/utils.py`, `disable_dropout_in_model` (sets p to 0)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
@@ -53,7 +53,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     trainable_tensors,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -65,9 +65,9 @@ class DropoutOffConfiguration(Rule):
     """Finds adapters that do not drop what their configuration says."""
 
     code = "MOD017"
-    requires = (needs_wiring,)
+    requires = needs_wiring
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per setting of an adapter."""
         for adapter, described, _ in adapters(run):
             if not trainable_tensors(described) or not is_trained(run):
@@ -92,14 +92,10 @@ class DropoutOffConfiguration(Rule):
             "layer reads its dropout only once, when it is created.",
             fix=f"Set {setting} in the configuration before get_peft_model; or set p "
             "of the dropouts in the layers.",
-            places=[Place("config", setting), Place("object", f"adapter {adapter}")],
+            places={"config": setting, "object": f"adapter {adapter}"},
             steps=steps_of(run),
-            evidence={
-                "reason": kind,
-                "asked": asked,
-                "used": max(used, default=0.0),
-                "layers": layers,
-            },
+            reason=kind,
+            evidence={"asked": asked, "used": max(used, default=0.0), "layers": layers},
             healthy="the layers use the configured dropout",
         )
 

@@ -65,12 +65,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reasons.mode_reasons import Signs, why_off
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -94,9 +94,9 @@ class EvaluationModeInTraining(Rule):
 
     code = "MOD006"
     status = "stable"
-    requires = (needs_steps_if_recorded("modes_off", "the mode of the model's parts"),)
+    requires = needs_steps_if_recorded("modes_off", "the mode of the model's parts")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, for the first time that the worst of it lasted."""
         if "dropouts_off" not in run.columns(TABLE):
             return
@@ -148,12 +148,8 @@ class EvaluationModeInTraining(Rule):
             fix=why.fix,
             places=_places(modules),
             steps=steps,
-            evidence={
-                "reason": why.kind,
-                "modules": len(modules),
-                "threshold": 0,
-                **total,
-            },
+            reason=why.kind,
+            evidence={"modules": len(modules), "threshold": 0, **total},
             healthy="trained modules that depend on the mode are in training mode",
         )
 

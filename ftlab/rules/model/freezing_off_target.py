@@ -48,14 +48,14 @@ selects (`layers_to_transform`) are not checked. Attributes that are later overr
 - huggingface/peft#3490 (names matched only by a prefix)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.wiring import count_of, names_of, steps_of
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -67,9 +67,9 @@ class FreezingOffTarget(Rule):
     """Finds what was frozen or thawed otherwise than it was written."""
 
     code = "MOD014"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per attribute and value, and one per list of blocks."""
         facts: Mapping[str, Any] = run.facts.model.get("freezing") or {}
         alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
@@ -99,18 +99,10 @@ class FreezingOffTarget(Rule):
             "only requires_grad of a tensor, and requires_grad_() of a module, have an "
             "effect.",
             fix=f"module.{call}, with the underscore, before the optimizer is built.",
-            places=[
-                *param_places(names),
-                Place("call", "requires_grad"),
-                *(Place("object", each) for each in where),
-            ],
+            places={"param": names, "call": "requires_grad", "object": where},
             steps=steps_of(run),
-            evidence={
-                "reason": "attribute",
-                "parameters": count,
-                "attributes": len(marks),
-                "threshold": 0.9,
-            },
+            reason="attribute",
+            evidence={"parameters": count, "attributes": len(marks), "threshold": 0.9},
             healthy="parameters are frozen or trained as the attribute says",
         )
 
@@ -132,14 +124,14 @@ class FreezingOffTarget(Rule):
             f"matches {begin}0. Blocks {', '.join(map(str, caught))} were caught.",
             fix=f"End the string with a dot ({begin + '.'!r}), or select the blocks by "
             f"index: {last}[{blocks['begins'][0]}].requires_grad_(...).",
-            places=[
-                *param_places(names),
-                *(Place("module", f"{path}.{number}") for number in caught),
-                Place("call", "requires_grad_"),
-            ],
+            places={
+                "param": names,
+                "module": [f"{path}.{number}" for number in caught],
+                "call": "requires_grad_",
+            },
             steps=steps_of(run),
+            reason="digits",
             evidence={
-                "reason": "digits",
                 "blocks": blocks["blocks"],
                 "chosen": chosen,
                 "caught": len(caught),

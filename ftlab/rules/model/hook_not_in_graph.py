@@ -41,12 +41,9 @@ of 21: GRD003 reports that, with the reason stale-graph.
 - pytorch/pytorch#98371, #98372 (`skip_nnmodule_hook_guards`)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -56,33 +53,26 @@ class HookNotInGraph(Rule):
 
     code = "MOD005"
     status = "stable"
-    requires = (
-        needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)"),
+    requires = needs_facts(
+        "model", "facts of the model", "ftlab.watch(model, optimizer)"
     )
+    applies = to_runs_with(lambda run: bool(run.facts.model.get("compilation")))
 
-    def applies(self, run: Run) -> bool:
-        """Leave out models of which nothing is compiled."""
-        return not run.facts.model or bool(run.facts.model.get("compilation"))
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all such hooks."""
         ignored = run.facts.model["compilation"].get("ignored_hooks", {})
         if not ignored:
             return
         first, last = steps_of(run)
         kinds = ", ".join(dict.fromkeys(ignored.values()))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {first}: {counted(len(ignored), 'module')} with a {kinds} that the "
             f"compiled graph does not contain: {in_words(ignored)}",
             cause="The hook was registered after the module was compiled. Graphs are "
             "not guarded on hooks, so the old graph, without it, is still used.",
             fix="Register hooks before the first compiled call, or call "
             "torch._dynamo.reset() after it.",
-            places=[
-                *(Place("module", name) for name in ignored),
-                Place("call", "torch.compile"),
-            ],
+            places={"module": ignored, "call": "torch.compile"},
             steps=(first, last),
             evidence={"modules": len(ignored), "hooks": kinds, "threshold": 0},
             healthy="the guards of a graph name every hook of its modules",

@@ -38,12 +38,11 @@ layers on purpose.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 SHARE = 0.1
@@ -58,14 +57,14 @@ class LessQuantisedThanAsked(Rule):
 
     code = "MOD003"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models that were not asked for in 4 bits out."""
         model = run.facts.model
         return not model or bool((model.get("four_bit") or {}).get("asked"))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         facts = run.facts.model["four_bit"]
         named = facts["asked"].get("llm_int8_skip_modules") or []
@@ -82,8 +81,7 @@ class LessQuantisedThanAsked(Rule):
             return
         names = sorted(left, key=lambda name: -left[name])
         step = max(run.last_step, 0)
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"step {step}: {share:.0%} of the blocks' weights are in floating point, "
             f"in a model configured for 4 bits: {in_words(names)}",
             cause="Only linear layers are quantised. Fused experts, custom parameters "
@@ -95,11 +93,13 @@ class LessQuantisedThanAsked(Rule):
             fix="Check their dtypes, {n: p.dtype for n, p in "
             "model.named_parameters()}; use a quantisation that supports these layers, "
             "or plan for their memory.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("config", "load_in_4bit"),
-                *([Place("config", "llm_int8_skip_modules")] if named else []),
-            ],
+            places={
+                "param": names,
+                "config": [
+                    "load_in_4bit",
+                    *(["llm_int8_skip_modules"] if named else ()),
+                ],
+            },
             steps=(0, step),
             evidence={
                 "share": share,

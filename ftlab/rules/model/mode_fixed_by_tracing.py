@@ -41,12 +41,10 @@ is seen. Batch norms are not checked: fixed statistics are common. An exported p
 - pytorch/pytorch#68190 (torch.fx records `training` as a constant)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -66,11 +64,9 @@ class ModeFixedByTracing(Rule):
     """Finds graphs with dropouts that do not follow the module's mode."""
 
     code = "MOD019"
-    requires = (
-        needs_steps_if_recorded("traced_modules", "the modes of traced modules"),
-    )
+    requires = needs_steps_if_recorded("traced_modules", "the modes of traced modules")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per module and direction."""
         kinds = {"fixed_off": "off-in-training", "fixed_on": "on-in-evaluation"}
         for column, kind in kinds.items():
@@ -92,16 +88,16 @@ class ModeFixedByTracing(Rule):
             dropouts=counted(dropouts, "dropout"),
             p=number(float(str(name.meta.get("p", 0.0)))),
         )
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {name.name} {said}",
             cause=f"It was traced in {_TRACED_IN[kind]} mode. Whether to drop is a "
             "constant in the graph: train() and eval() set an attribute that the graph "
             "does not read.",
             fix="Use torch.compile or torch.jit.script, which follow the mode, or "
             "trace the module in the mode it is used in.",
-            places=[Place("module", name.name), Place("call", "torch.jit.trace")],
+            places={"module": name.name, "call": "torch.jit.trace"},
             steps=steps,
-            evidence={"reason": kind, "dropouts": dropouts, "threshold": 0},
+            reason=kind,
+            evidence={"dropouts": dropouts, "threshold": 0},
             healthy="dropout is on in training, and off in evaluation",
         )

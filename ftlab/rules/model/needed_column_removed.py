@@ -40,11 +40,8 @@ are loaded by worker processes, and code without a source.
 - transformers documentation, `TrainingArguments.remove_unused_columns`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
@@ -55,17 +52,12 @@ class NeededColumnRemoved(Rule):
     code = "MOD013"
     status = "stable"
     layer = "data"
-    requires = (
-        needs_facts(
-            "training", "what a Trainer does with its data", "ftlab.watch(trainer)"
-        ),
+    requires = needs_facts(
+        "training", "what a Trainer does with its data", "ftlab.watch(trainer)"
     )
+    applies = to_runs_with(lambda run: "trainer_class" in run.facts.training)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether a Trainer trains, or nothing is known yet."""
-        return not run.facts.model or "trainer_class" in run.facts.training
-
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all columns."""
         first = first_facts(run)
         # Where only rows name the columns, they are known after the first one.
@@ -75,8 +67,7 @@ class NeededColumnRemoved(Rule):
         columns = [str(each["column"]) for each in found]
         readers = list(dict.fromkeys(str(each["where"]) for each in found))
         trainer = first.training.get("trainer_class")
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"the {trainer} removes {listed(columns)} from the dataset, but "
             f"{listed(readers)} reads it",
             cause="remove_unused_columns=True keeps only columns named in the model's "
@@ -84,12 +75,13 @@ class NeededColumnRemoved(Rule):
             "there.",
             fix="TrainingArguments(remove_unused_columns=False), or name the column in "
             f"the model's forward: {columns[0]}=None.",
-            places=[
-                Place("config", "remove_unused_columns"),
-                *(Place("data", f"column {name}") for name in columns),
-                *(Place("call", name) for name in readers),
-            ],
+            places={
+                "config": "remove_unused_columns",
+                "data": [f"column {name}" for name in columns],
+                "call": readers,
+            },
             steps=span(run, first.step),
-            evidence={"reason": "read-and-removed", "columns": len(columns)},
+            reason="read-and-removed",
+            evidence={"columns": len(columns)},
             healthy="every column that is read is kept",
         )

@@ -44,12 +44,10 @@ to the mean of a few other rows, are not recognised.
 - transformers, `resize_token_embeddings(mean_resizing=...)`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -70,10 +68,10 @@ class NewTokensFrozen(Rule):
 
     code = "MOD009"
     status = "stable"
-    requires = (needs_if_recorded("still", "which tokens are new", table=TABLE),)
+    requires = needs_if_recorded("still", "which tokens are new", table=TABLE)
     caused_by = ("OPT002", "GRD003")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for the embedding and one for the head."""
         matrix = run.matrix("still", TABLE)
         names = run.names(TABLE)
@@ -94,8 +92,7 @@ class NewTokensFrozen(Rule):
         learnt = text_of(name, "learnt")
         why = "are frozen" if frozen else "have not changed by a bit"
         others = f" The rows {learnt} are trained instead." if learnt else ""
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {steps[1]}: {counted(count, 'row')} of {name.name} that the batches "
             f"need {why}, {_LOOKS[text_of(name, 'looks')]}: ids {', '.join(ids[:8])}",
             cause=(
@@ -107,18 +104,15 @@ class NewTokensFrozen(Rule):
             + others,
             fix="LoraConfig(trainable_token_indices={...: new_ids}) with the "
             "tokenizer's ids, or modules_to_save with the embedding and the head.",
-            places=[
-                Place("param", name.name),
-                *(Place("token", each) for each in ids),
-                Place("config", "trainable_token_indices"),
-            ],
-            steps=steps,
-            evidence={
-                "reason": ("output" if output else "input")
-                + ("-frozen" if frozen else "-without-gradient"),
-                "rows": count,
-                "threshold": 0,
+            places={
+                "param": name.name,
+                "token": ids,
+                "config": "trainable_token_indices",
             },
+            steps=steps,
+            reason=("output" if output else "input")
+            + ("-frozen" if frozen else "-without-gradient"),
+            evidence={"rows": count, "threshold": 0},
             healthy="rows of new tokens that are used change at each update",
         )
 

@@ -41,13 +41,13 @@ globals hold. Objects of torch, transformers, PEFT and accelerate are not inspec
 - pytorch, `torch.nn.ModuleList` and `torch.nn.Module.register_parameter`
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.tensors import params, records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.reading.tensors import records_of, text_of
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -70,13 +70,11 @@ class ParametersNotRegistered(Rule):
 
     code = "MOD008"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "held", "which parameters modules keep unregistered", table=TABLE
-        ),
+    requires = needs_if_recorded(
+        "held", "which parameters modules keep unregistered", table=TABLE
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding for those without an optimizer, and one for the others."""
         matrix = run.matrix("held", TABLE)
         records = records_of(run, matrix.ids, TABLE)
@@ -102,13 +100,10 @@ class ParametersNotRegistered(Rule):
             + (_OF_A_TENSOR if made else _OF_A_CONTAINER),
             fix=(_MAKE if made else _KEEP) + " Build the optimizer after that; freeze "
             "what is kept out on purpose.",
-            places=[*params(found), *(Place("object", each) for each in where)],
+            places={"param": [name.name for name in found], "object": where},
             steps=steps,
-            evidence={
-                "reason": "not-saved" if held else "not-trained",
-                "parameters": len(found),
-                "threshold": 0,
-            },
+            reason="not-saved" if held else "not-trained",
+            evidence={"parameters": len(found), "threshold": 0},
             healthy="every parameter in the loss is one of model.parameters()",
         )
 

@@ -38,15 +38,14 @@ its meaning loses nothing that matters.
 - Li et al. 2023, LoftQ, arXiv:2310.08659
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.places import PEFT
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -66,16 +65,14 @@ class QuantisationErrorConcentrated(Rule):
     """Finds the layers that 4 bits keep worst."""
 
     code = "MOD029"
-    requires = (
-        needs_if_recorded(
-            "base_error",
-            "the error of layers in 4 bits",
-            "watch a model in 4 bits with LoRA layers",
-            "adapters",
-        ),
+    requires = needs_if_recorded(
+        "base_error",
+        "the error of layers in 4 bits",
+        "watch a model in 4 bits with LoRA layers",
+        "adapters",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all such layers."""
         matrix = run.matrix("base_error", "adapters").measured()
         records = records_of(run, matrix.ids, "adapters")
@@ -93,8 +90,7 @@ class QuantisationErrorConcentrated(Rule):
             return
         worst = sorted(bad, key=lambda name: -bad[name])
         step = int(matrix.steps[0])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"4 bits have lost {number(100 * bad[worst[0]])} % of the weight of "
             f"{worst[0]}, {number(100 * middle)} % of the median one; so of "
             f"{counted(len(bad), 'layer')} of {len(errors)}: {in_words(worst)}",
@@ -102,7 +98,7 @@ class QuantisationErrorConcentrated(Rule):
             "are rounded to nothing.",
             fix="Leave them out of quantisation: BitsAndBytesConfig(..., "
             f"llm_int8_skip_modules={_entries(worst)}).",
-            places=[Place("module", name) for name in worst],
+            places={"module": worst},
             steps=(step, step),
             evidence={"error": bad[worst[0]], "median": middle, "threshold": LOST},
             healthy="every layer loses about as much: 10 % with NF4",

@@ -43,13 +43,13 @@ head; one that was saved with the checkpoint, and one that a loop has swapped, d
 - transformers `quantizers/base.py` (`get_keys_to_not_convert`)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.wiring import is_trained, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -69,14 +69,14 @@ class QuantisedHead(Rule):
 
     code = "MOD007"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised heads, or that are only used, out."""
         model = run.facts.model
         return not model or (bool(model.get("quantised_heads")) and is_trained(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per head."""
         for head in run.facts.model["quantised_heads"]:
             yield self._finding(run, head)
@@ -98,14 +98,14 @@ class QuantisedHead(Rule):
             cause=CAUSES[kind],
             fix=f'Quantise with "{last}" added to llm_int8_skip_modules, or do not set '
             "that at all.",
-            places=[
-                Place("module", head["module"]),
-                Place("param", f"{head['module']}.weight"),
-                Place("config", "llm_int8_skip_modules"),
-            ],
+            places={
+                "module": head["module"],
+                "param": f"{head['module']}.weight",
+                "config": "llm_int8_skip_modules",
+            },
             steps=steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "bits": head["bits"],
                 "std": head["std"],
                 "threshold": "4 standard errors and 3 %",

@@ -42,14 +42,13 @@ overflows, were not measured.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.reading.wiring import is_trained
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -61,7 +60,7 @@ class QuantisedWeightsNeverTrain(Rule):
 
     code = "MOD002"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without quantised layers, with adapters or only used, out."""
@@ -69,7 +68,7 @@ class QuantisedWeightsNeverTrain(Rule):
         bare = bool(model.get("quantized")) and not model.get("peft")
         return not model or (bare and is_trained(run))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         layers = [name for name in run.facts.model["quantized"] if _in_block(name)]
         trained = [
@@ -84,8 +83,7 @@ class QuantisedWeightsNeverTrain(Rule):
             return
         step = max(run.last_step, 0)
         moving = [record.name for record in run.names().values() if record.trainable]
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: {counted(len(layers), 'quantised layer')} cannot be trained "
             f"and have no adapter; only {in_words(moving)} are trained",
             cause="The model was loaded quantised and is trained without an adapter. "
@@ -94,7 +92,7 @@ class QuantisedWeightsNeverTrain(Rule):
             fix="Put LoRA on the quantised layers (prepare_model_for_kbit_training, "
             "then get_peft_model with target_modules='all-linear'), or load the model "
             "in bf16.",
-            places=[*(Place("module", name) for name in layers), *_weights(layers)],
+            places={"module": layers, "param": [f"{name}.weight" for name in layers]},
             steps=(0, step),
             evidence={
                 "quantised_layers": len(layers),
@@ -113,7 +111,3 @@ def _is_within(name: str, layers: Sequence[str]) -> bool:
     """Tell whether a tensor is a bias or another part of a quantised layer's weight."""
     owner, _, part = name.rpartition(".")
     return part == "weight" and owner in layers
-
-
-def _weights(layers: Sequence[str]) -> list[Place]:
-    return [Place("param", f"{name}.weight") for name in layers]

@@ -34,13 +34,10 @@ Of rows that have no labels and no ids as tensors their own repetition is not kn
   repeated n-grams), arXiv:1908.04319
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.answers import LATEST, Asked, asked, needs_answers
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -53,9 +50,9 @@ class RepetitionGrowing(Rule):
 
     code = "MOD028"
     caused_by = ("EXP005", "NUM014")
-    requires = (needs_answers,)
+    requires = needs_answers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         times = asked(run)
         latest = times[-LATEST:]
@@ -70,8 +67,7 @@ class RepetitionGrowing(Rule):
         steps = latest[0].step, latest[-1].step
         last = latest[-1].answers
         example = max(last, key=lambda each: float(each["repetition"]))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"steps {steps[0]}-{steps[1]}: {counted(len(last), 'answer')} mostly repeat"
             f" themselves: {number(100 * now)} % of their runs of 4 tokens were there "
             f"before, at most {number(100 * before)} % at the start and in what is "
@@ -80,7 +76,7 @@ class RepetitionGrowing(Rule):
             cause="The model collapses, or is trained on another token than the next "
             "one.",
             fix="Prove the loss (ftlab.prove), then lower the learning rate.",
-            places=[Place("sample", str(each["prompt"])[:60]) for each in last],
+            places={"sample": [str(each["prompt"])[:60] for each in last]},
             steps=steps,
             evidence={"repetition": now, "before": before, "threshold": MUCH},
             healthy="answers repeat themselves no more than the texts that are trained",

@@ -47,13 +47,12 @@ previous model (a short fine-tuning) are read nearly right, and not found.
 - bitsandbytes 0.50.2: `nn/modules.py` (`Linear4bit._save_to_state_dict`)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule, to_runs_with
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -71,13 +70,10 @@ class ScalesOfOtherWeights(Rule):
     """Finds 4-bit weights that are read with the scales of other ones."""
 
     code = "MOD024"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
+    applies = to_runs_with(lambda run: bool(_scales(run)))
 
-    def applies(self, run: Run) -> bool:
-        """Leave models out whose 4-bit weights nobody has written to."""
-        return not run.facts.model or bool(_scales(run))
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all of these weights."""
         found = _scales(run)
         slope, own, error = found["slope"], found["own"], found["error"]
@@ -85,8 +81,7 @@ class ScalesOfOtherWeights(Rule):
             return
         names = found["written"]
         step = max(run.last_step, 0)
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{counted(len(names), '4-bit weight')} were overwritten, but their scales "
             f"do not match their codes: slope {number(slope)}, {number(own)} within "
             f"blocks: {in_words(names)}",
@@ -95,11 +90,11 @@ class ScalesOfOtherWeights(Rule):
             "quant_state. The bytes are read with the previous scales.",
             fix="Load with from_pretrained from a folder that save_pretrained wrote, "
             "or load the 16-bit weights and quantise them again.",
-            places=[
-                *(Place("module", name) for name in names),
-                Place("call", "load_state_dict"),
-                Place("config", "quant_state.absmax"),
-            ],
+            places={
+                "module": names,
+                "call": "load_state_dict",
+                "config": "quant_state.absmax",
+            },
             steps=(step, step),
             evidence={
                 "slope": slope,

@@ -40,15 +40,15 @@ adapters
 - Keras, guide "Transfer learning": BatchNormalization in frozen parts
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -63,9 +63,9 @@ class StatisticsNotFrozen(Rule):
     """Finds frozen parts whose batch norms go on averaging."""
 
     code = "MOD023"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all norms of frozen parts."""
         if "shifted" not in run.columns("statistics"):
             return
@@ -89,8 +89,7 @@ class StatisticsNotFrozen(Rule):
     def _finding(
         self, norms: Sequence[str], shift: float, steps: tuple[int, int]
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: the running statistics of "
             f"{counted(len(norms), 'batch norm')} in frozen parts follow the data, by "
             f"up to {shift:.2g} deviations: {in_words(norms)}",
@@ -99,10 +98,7 @@ class StatisticsNotFrozen(Rule):
             "averaged into them.",
             fix="Put the frozen part into evaluation mode after each model.train(): "
             "model.backbone.eval().",
-            places=[
-                *(Place("module", name) for name in norms),
-                Place("call", "model.train"),
-            ],
+            places={"module": norms, "call": "model.train"},
             steps=steps,
             evidence={"norms": len(norms), "shift": shift, "threshold": SHIFT},
             healthy="means of a frozen part stay within 0.02 deviations on similar "

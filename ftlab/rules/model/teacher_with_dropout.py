@@ -54,10 +54,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -91,15 +91,13 @@ class TeacherWithDropout(Rule):
     """Finds teachers whose answers are drawn by chance."""
 
     code = "MOD016"
-    requires = (
-        needs_step_values("teacher_looks", "passes of teachers and their modes"),
-    )
+    requires = needs_step_values("teacher_looks", "passes of teachers and their modes")
 
     def applies(self, run: Run) -> bool:
         """Leave out runs without a teacher."""
         return not len(run.steps) or "dropouts_on" in run.columns(TABLE)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per teacher."""
         for each in _noisy(run):
             yield self._finding(each)
@@ -120,8 +118,8 @@ class TeacherWithDropout(Rule):
             + (", and train() after it." if kind == "own" else "."),
             places=[call, module] if kind == "own" else [module, call],
             steps=noisy.steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "dropouts_on": noisy.dropouts,
                 "passes": noisy.passes,
                 "share": SHARE,

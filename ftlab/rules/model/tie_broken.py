@@ -44,14 +44,14 @@ that holds two different tables keeps both (equal ones become one again).
 - transformers, `PreTrainedModel.tie_weights`
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import param_places, steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.runlog.run import Run
 
 _BY_PEFT = (
@@ -73,9 +73,9 @@ class TieBroken(Rule):
     """Finds tied weights that are trained as two."""
 
     code = "MOD015"
-    requires = (needs_model,)
+    requires = needs_model
 
-    def check(self, run: Run) -> Iterator[Finding]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per pair."""
         for pair in run.facts.model.get("untied") or ():
             if pair["trainable"] and pair["copies"] != "one":
@@ -88,8 +88,7 @@ class TieBroken(Rule):
         names = [pair["output"], pair["input"]]
         made = [Place("config", "ensure_weight_tying")] if copies else []
         calls = [] if copies else [Place("call", "tie_weights")]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"from step {steps_of(run)[0]}: tie_word_embeddings is true, but "
             f"{in_words(names)} are two tensors, of which {in_words(trained)} "
             f"{'learns' if len(trained) == 1 else 'learn'}",
@@ -102,11 +101,8 @@ class TieBroken(Rule):
                 *calls,
             ],
             steps=steps_of(run),
-            evidence={
-                "reason": "copies" if copies else "two-tensors",
-                "trainable": len(trained),
-                "threshold": 0,
-            },
+            reason="copies" if copies else "two-tensors",
+            evidence={"trainable": len(trained), "threshold": 0},
             healthy="embedding and head are one parameter, or tie_word_embeddings is "
             "false",
         )

@@ -35,11 +35,9 @@ dropout on purpose, now and then during training, is reported.
 - `ftlab.explain("MOD006")`, the same mistake in the other direction
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -55,11 +53,9 @@ class TrainingModeInEvaluation(Rule):
 
     code = "MOD010"
     status = "stable"
-    requires = (
-        needs_steps_if_recorded("dropouts_on", "the mode of the model's parts"),
-    )
+    requires = needs_steps_if_recorded("dropouts_on", "the mode of the model's parts")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all evaluations."""
         evaluated = _evaluated(run)
         steps = run.steps.step.tolist()
@@ -78,10 +74,10 @@ class TrainingModeInEvaluation(Rule):
             cause="model.eval() was not called before the evaluation; no_grad does not "
             "switch off dropout, so its losses and outputs are random.",
             fix="Call model.eval() before the evaluation and model.train() after it.",
-            places=[Place("call", "model.eval")],
+            places={"call": "model.eval"},
             steps=(first, last),
+            reason="losses" if measured else "outputs",
             evidence={
-                "reason": "losses" if measured else "outputs",
                 "forwards": forwards,
                 "dropouts_on": dropouts,
                 "threshold": f"{BATCHES} forwards in a row",

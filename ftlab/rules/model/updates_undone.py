@@ -55,15 +55,13 @@ optimizer, before it moves them, is reported until it does.
 - Zhang et al. 2019, Lookahead, arXiv:1907.08610
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.frozen import changes_of
 from ftlab.rules.reading.loads import optimizer_loads
-from ftlab.rules.rule import Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -84,15 +82,13 @@ class UpdatesUndone(Rule):
 
     code = "MOD012"
     caused_by = ("EXP012",)
-    requires = (
-        needs_steps_if_recorded(
-            "weights_written",
-            "what the weights are between two updates",
-            "ftlab.watch(...) with its standard probes, for two steps at least",
-        ),
+    requires = needs_steps_if_recorded(
+        "weights_written",
+        "what the weights are between two updates",
+        "ftlab.watch(...) with its standard probes, for two steps at least",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the most that is undone."""
         if _is_meant(run):
             return
@@ -122,9 +118,10 @@ class UpdatesUndone(Rule):
             "optimizer.step(): a copy that is restored, or a state that is loaded.",
             fix="Remove the code that copies values into the weights between two "
             "updates, or check the condition around it.",
-            places=[Place("call", "optimizer.step"), Place("call", "copy_")],
+            places={"call": ["optimizer.step", "copy_"]},
             steps=_span(steps),
-            evidence={"reason": "put-back", "updates": len(steps), "threshold": OFTEN},
+            reason="put-back",
+            evidence={"updates": len(steps), "threshold": OFTEN},
             healthy="each update starts from the weights that the last one left",
         )
 
@@ -136,21 +133,17 @@ class UpdatesUndone(Rule):
         often = OFTEN <= len(steps) == written.sum() <= len(written) / 2
         if not often or excused(run).intersection(steps.tolist()):
             return None
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{_at(steps)}: the weights were exactly those of the first step again, "
             f"{counted(len(steps), 'time')}: everything learned before was lost",
             cause="A copy of the first weights is loaded into the model from time to "
             "time: an average that is never updated, or a state kept at the start.",
             fix="Update the average after each step, or remove the code that restores "
             "the copy.",
-            places=[Place("call", "copy_"), Place("call", "load_state_dict")],
+            places={"call": ["copy_", "load_state_dict"]},
             steps=_span(steps),
-            evidence={
-                "reason": "back-at-first",
-                "times": len(steps),
-                "threshold": OFTEN,
-            },
+            reason="back-at-first",
+            evidence={"times": len(steps), "threshold": OFTEN},
             healthy="weights are never again what they were at the first step",
         )
 
@@ -178,10 +171,10 @@ class UpdatesUndone(Rule):
             "evaluation and not swapped out again.",
             fix="Save the weights before swapping and restore them when the evaluation "
             "is over, in a finally block.",
-            places=[Place("call", "evaluate"), Place("call", "copy_")],
+            places={"call": ["evaluate", "copy_"]},
             steps=_span(steps),
+            reason="left-by-evaluation",
             evidence={
-                "reason": "left-by-evaluation",
                 "evaluations": len(steps),
                 "lost": number(lost),
                 "threshold": MOST,

@@ -39,14 +39,14 @@ that was not measured.
 - peft 0.21.2: `utils/integrations.py` (`dequantize_bnb_weight`)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -82,14 +82,14 @@ class WeightsPackedForInference(Rule):
 
     code = "MOD001"
     status = "stable"
-    requires = (needs_model_facts,)
+    requires = needs_model_facts
 
     def applies(self, run: Run) -> bool:
         """Leave models without 4-bit weights out."""
         model = run.facts.model
         return not model or bool(model.get("four_bit"))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding per kind of use."""
         facts = run.facts.model["four_bit"]
         used = _used(run)
@@ -103,36 +103,33 @@ class WeightsPackedForInference(Rule):
     def _finding(self, run: Run, what: str, layers: Sequence[str]) -> Finding:
         said, why = WHAT[what]
         steps = _steps(run, what)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: {counted(len(layers), '4-bit weight')} {said}: "
             f"{in_words(layers)}",
             cause=CAUSE + why,
             fix=FIX,
             places=[*(Place("module", name) for name in layers), *_further(run, what)],
             steps=steps,
-            evidence={"reason": what, "layers": len(layers), "threshold": 0},
+            reason=what,
+            evidence={"layers": len(layers), "threshold": 0},
             healthy="no weight is packed when it is trained, merged into or saved",
         )
 
-    def _warning(self, run: Run, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    def _warning(self, run: Run, facts: Mapping[str, Any]) -> Results:
         packable = facts.get("packable", [])
         if not packable:
             return
         step = max(run.last_step, 0)
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"the first forward in eval mode will pack "
             f"{counted(len(packable), '4-bit weight')}: {in_words(packable)}",
             cause="This CPU has AVX512-BF16, and bitsandbytes packs 4-bit weights for "
             "it. Training, merging and saving fail after that.",
             fix=FIX,
-            places=[
-                *(Place("module", name) for name in packable),
-                Place("config", "support_avx512bf16_for_cpu"),
-            ],
+            places={"module": packable, "config": "support_avx512bf16_for_cpu"},
             steps=(step, step),
-            evidence={"reason": "packable", "layers": len(packable), "threshold": 0},
+            reason="packable",
+            evidence={"layers": len(packable), "threshold": 0},
             healthy="support_avx512bf16_for_cpu is False where a model is trained",
         )
 

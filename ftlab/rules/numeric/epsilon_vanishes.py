@@ -33,16 +33,16 @@ Optimizers of other libraries may divide in float32: they are not judged.
 - matanbt/TROPT#8, afiaka87/glide-finetune#5, keras-team/keras#11860
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
 from ftlab.rules.reasons.lost_updates import VANISHES
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -54,11 +54,11 @@ class EpsilonVanishes(Rule):
     """Finds optimizers whose eps is 0 in the dtype of their weights."""
 
     code = "NUM007"
-    requires = (
-        needs_facts("optimizers", "what optimizers hold", "ftlab.watch(model, opt)"),
+    requires = needs_facts(
+        "optimizers", "what optimizers hold", "ftlab.watch(model, opt)"
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all such weights."""
         small = _vanishing(run)
         affected = [

@@ -41,11 +41,9 @@ without a Trainer record no evaluations.
   training 1.38 to 0.03, evaluation 1.25 to 3.76)
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.metric_directions import by_name
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.divergence import FEWEST, LAST, Comparison, comparisons
 from ftlab.runlog.run import Run
@@ -58,12 +56,10 @@ class EvaluationLossRises(Rule):
     """Finds training samples that are learnt by heart."""
 
     code = "NUM025"
-    requires = (
-        Need(
-            "evaluations",
-            'eval_strategy="steps" and an eval_dataset, in a Trainer',
-            lambda run: bool(run.evaluations),
-        ),
+    requires = Need(
+        "evaluations",
+        'eval_strategy="steps" and an eval_dataset, in a Trainer',
+        lambda run: bool(run.evaluations),
     )
     caused_by = ("NUM026",)
 
@@ -71,7 +67,7 @@ class EvaluationLossRises(Rule):
         """Tell whether there are evaluations, or nothing has been stepped yet."""
         return bool(run.evaluations) or not len(run.steps.step)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each evaluation loss that parts from training."""
         run = run.whole
         if len(run.evaluations) < FEWEST:
@@ -95,10 +91,10 @@ class EvaluationLossRises(Rule):
             "generalize.",
             fix=f"Keep the checkpoint of about step {found.since}: "
             "load_best_model_at_end=True; use fewer epochs, or more samples.",
-            places=[Place("object", found.metric), Place("object", "loss")],
+            places={"object": [found.metric, "loss"]},
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "since": found.since,
                 "lowest": found.lowest,
                 "latest": now,

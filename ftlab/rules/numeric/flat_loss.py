@@ -45,18 +45,16 @@ far too small) is not found here.
 - discuss.pytorch.org/t/84911 (TrainCheck PT-FORUM-84911)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.masters import mastered, moving
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import ANY, Rule, needs_column
+from ftlab.rules.rule import ANY, Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -81,7 +79,7 @@ class FlatLoss(Rule):
     )
     caused_by = ("ADP001", "GRD003", "OPT002", "OPT001", "OPT005", "NUM002", ANY)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding when no tensor had any effect."""
         steps = run.steps.step[effective(run).mask.any(axis=1)]
         if not bool((run.steps["loss"] != 0).any()):
@@ -112,8 +110,7 @@ class FlatLoss(Rule):
         held = [group_of(name) >= 0 for name in records_of(run, update.ids)]
         alone = bool(pushed.all()) and all(held)
         kind = _optimizer(run)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first, last)}: {counted(len(steps), 'effective step')} changed "
             f"nothing that the model computes, in {counted(len(still), 'tensor')}; "
             f"median loss {number(float(early))}, then {number(float(late))}",

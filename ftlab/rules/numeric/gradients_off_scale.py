@@ -52,14 +52,14 @@ is wrong in the library. One optimizer with two groups is not.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reasons.rescaled import Rescaled, rescaled_updates
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -71,8 +71,8 @@ class GradientsOffScale(Rule):
     """Finds updates from gradients that are not in true scale."""
 
     code = "NUM006"
-    requires = (
-        needs_operations("step", "an optimizer's step", "let it run for some steps"),
+    requires = needs_operations(
+        "step", "an optimizer's step", "let it run for some steps"
     )
 
     def applies(self, run: Run) -> bool:
@@ -80,7 +80,7 @@ class GradientsOffScale(Rule):
         scaled = bool(run.steps.known("loss_scale").any())
         return scaled or not len(run.steps)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the reason that most updates have."""
         found: dict[str, list[int]] = {}
         scales = by_step(run, "loss_scale")
@@ -116,13 +116,10 @@ class GradientsOffScale(Rule):
             cause="scaler.update() is called after each scaler.step(optimizer), "
             "instead of once after all of them.",
             fix="Call scaler.step for every optimizer, then scaler.update() once.",
-            places=[
-                Place("call", "scaler.update before scaler.step"),
-                Place("call", "scaler.update"),
-            ],
+            places={"call": ["scaler.update before scaler.step", "scaler.update"]},
             steps=(first, last),
+            reason="unscaled-twice" if told.twice else "updated-in-between",
             evidence={
-                "reason": "unscaled-twice" if told.twice else "updated-in-between",
                 "updates": len(told.found),
                 "changed": len(told.changed),
                 "threshold": UPDATES,
@@ -135,20 +132,15 @@ class GradientsOffScale(Rule):
     ) -> Finding:
         what, cause, fix, places = _TOLD[reason]
         scale = scales.get(steps[-1], float("nan"))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(steps[0], steps[-1])}: in {counted(len(steps), 'update')} "
             f"{what} (loss scale {number(scale)})",
             cause=cause,
             fix=fix,
-            places=[Place("call", place) for place in places],
+            places={"call": places},
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": reason,
-                "updates": len(steps),
-                "scale": scale,
-                "threshold": UPDATES,
-            },
+            reason=reason,
+            evidence={"updates": len(steps), "scale": scale, "threshold": UPDATES},
             healthy="every loss scaled once, every gradient unscaled once",
         )
 

@@ -35,18 +35,15 @@ ranks that is not a power of two hides the coarse numbers.
 - torch.amp, "Gradient Scaling"
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reading.tensors import elements, in_a_row, params, records_of
+from ftlab.rules.reading.tensors import elements, in_a_row, records_of
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reading.updates import may_have_gradients
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -69,19 +66,14 @@ class GradientsUnderflow(Rule):
     """Finds gradients that float16 has rounded to 0."""
 
     code = "NUM011"
-    requires = (
-        needs_column(
-            "coarse",
-            "which elements of the gradients are zeros, or of few bits",
-            table=TABLE,
-        ),
+    requires = needs_column(
+        "coarse",
+        "which elements of the gradients are zeros, or of few bits",
+        table=TABLE,
     )
+    applies = staticmethod(may_have_gradients)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all tensors."""
         zero, coarse = run.matrix("zero", TABLE), run.matrix("coarse", TABLE)
         lines = np.flatnonzero(coarse.known.any(axis=1))
@@ -102,8 +94,7 @@ class GradientsUnderflow(Rule):
         steps = int(coarse.steps[held[0]]), int(coarse.steps[held[-1]])
         scale = by_step(run, "loss_scale").get(int(coarse.steps[line]))
         told = "without a scaler" if scale is None else f"at a scale of {number(scale)}"
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: {number(100 * zero.values[line][lost[line]].mean())} "
             f"% of the gradient of {counted(len(found), 'tensor')} is exactly 0 "
             f"{told}, and {number(100 * coarse.values[line][lost[line]].mean())} % of "
@@ -111,7 +102,7 @@ class GradientsUnderflow(Rule):
             cause="In float16 a gradient below 6e-8 is 0: the loss is not scaled, or "
             "not enough.",
             fix="Use torch.amp.GradScaler with its default scale, or bf16.",
-            places=[Place("call", "GradScaler.scale"), *params(found)],
+            places={"call": "GradScaler.scale", "param": [name.name for name in found]},
             steps=steps,
             evidence={
                 "zero_share": float(zero.values[line][lost[line]].mean()),

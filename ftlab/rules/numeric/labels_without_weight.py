@@ -27,13 +27,11 @@ whether the class should be predicted. Weights of a binary cross entropy are not
 - torch, `torch.nn.CrossEntropyLoss` (`weight`, and the mean divided by its sum)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -42,16 +40,14 @@ class LabelsWithoutWeight(Rule):
     """Finds classes that occur and weigh nothing."""
 
     code = "NUM020"
-    requires = (
-        needs_column(
-            "weightless",
-            "the class weights of a cross entropy",
-            "ftlab.watch(...) with its standard probes, and a cross entropy",
-            "losses",
-        ),
+    requires = needs_column(
+        "weightless",
+        "the class weights of a cross entropy",
+        "ftlab.watch(...) with its standard probes, and a cross entropy",
+        "losses",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             share = row.columns.get("weightless", np.empty(0))
@@ -61,15 +57,14 @@ class LabelsWithoutWeight(Rule):
 
     def _found(self, row: LossRow, share: np.ndarray, first: int) -> Finding:
         step = int(row.steps[first])
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"step {step}: {number(100 * float(share[first]))} % of the labels belong "
             "to classes whose weight in the loss is 0",
             cause="A class that occurs has weight 0: it was excluded on purpose, or "
             "missing in the sample that the weights were computed from.",
             fix="Compute the weights from the whole training set; to exclude a class, "
             "set its labels to -100.",
-            places=[Place("config", "weight"), Place("op", row.text("loss"))],
+            places={"config": "weight", "op": row.text("loss")},
             steps=(step, int(row.steps[-1])),
             evidence={"share": float(share[first]), "threshold": 0.0},
             healthy="a weight above 0 for each class that should be predicted",

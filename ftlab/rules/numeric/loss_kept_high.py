@@ -54,14 +54,14 @@ product.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -81,9 +81,9 @@ class LossKeptHigh(Rule):
     """Finds losses whose lowest possible value is near that of guessing."""
 
     code = "NUM018"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding of each kind, of the first such term."""
         rows = [row for row in loss_rows(run) if row.classes > 1]
         for row in rows:
@@ -151,15 +151,15 @@ class LossKeptHigh(Rule):
     ) -> Finding:
         step, chance = int(row.steps[0]), math.log(row.classes)
         bounds = {"lowest_loss": lowest, "guessing": chance}
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"step {step}: {says} cannot fall below {number(lowest)}, and guessing "
             f"gives {number(chance)}",
             cause=cause,
             fix=fix,
             places=places,
             steps=(step, int(row.steps[-1])),
-            evidence={"reason": reason, **bounds, **evidence},
+            reason=reason,
+            evidence={**bounds, **evidence},
             healthy="a loss that can fall to nearly 0: smoothing of about 0.1, scores "
             "that may differ by 10 or more",
         )

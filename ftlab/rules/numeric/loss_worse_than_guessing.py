@@ -53,14 +53,14 @@ learn. A baseline decides: the same run on data that is known to be good.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import loss_rows
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -93,7 +93,7 @@ class LossWorseThanGuessing(Rule):
     )
     caused_by = ("OPT014", "NUM014", "OPT027")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the start, or of the first streak above."""
         steps = run.steps
         chance = math.log(max(float(np.nanmax(steps["vocabulary"], initial=1.0)), 1.0))
@@ -179,8 +179,8 @@ class LossWorseThanGuessing(Rule):
             fix=fix,
             places=places,
             steps=steps,
+            reason=reason,
             evidence={
-                "reason": reason,
                 "loss": mean,
                 "guessing": chance,
                 "threshold": ABOVE,

@@ -39,12 +39,9 @@ number of positions, and masks whose size differs from the losses are not seen.
 - SafeAILab/EAGLE#340, d2l-ai/d2l-en#2076, uncbiag/ICON#83
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -60,9 +57,9 @@ class MeanOverMasked(Rule):
 
     code = "NUM027"
     caused_by = ("EXP005",)
-    requires = (needs_operations("backward", "a backward", "let it run for a step"),)
+    requires = needs_operations("backward", "a backward", "let it run for a step")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over what was looked at."""
         seen = [e for e in run.ledger if e.op == "backward" and "counted" in e.detail]
         shares = np.array([entry.detail["counted"] for entry in seen])
@@ -71,15 +68,14 @@ class MeanOverMasked(Rule):
         share, least, most = np.median(shares), shares.min(), shares.max()
         first, last = seen[0].step, seen[-1].step
         between = f" ({least:.1%} to {most:.1%})" if most > least else ""
-        yield self.finding(
-            Severity.INFO,
+        yield self.note(
             f"{at_steps(first, last)}: the loss is a mean over all positions, of which "
             f"{share:.1%}{between} count: it is {1 / max(share, 1e-9):.3g} times "
             "smaller than the mean over those",
             cause="The losses of masked positions are 0, but the mean still counts "
             "them.",
             fix="(token_loss * mask).sum() / mask.sum(); or adapt the learning rate.",
-            places=[Place("op", "mean"), Place("op", "mul"), Place("data", "labels")],
+            places={"op": ["mean", "mul"], "data": "labels"},
             steps=(first, last),
             evidence={
                 "share": float(share),

@@ -39,16 +39,15 @@ off before the head, cannot be compared; neither can a loss that is fused with t
   trains on the token after the next)
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.reading.samples import PLACES, sample_place, samples_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.samples import PLACES, row_name, samples_of
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -87,9 +86,9 @@ class MisalignedLabels(Rule):
     code = "NUM014"
     caused_by = ("EXP005",)
     status = "stable"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding unless some term is about the next token."""
         rows = [row for row in loss_rows(run) if "label_next" in row.columns]
         if any((row.columns["label_next"] >= NOT).any() for row in rows):
@@ -97,7 +96,7 @@ class MisalignedLabels(Rule):
         for row in rows:
             yield from self._check(row, _ahead(run))
 
-    def _check(self, row: LossRow, ahead: list[Place]) -> Iterator[Finding]:
+    def _check(self, row: LossRow, ahead: list[Place]) -> Results:
         follows = row.columns["label_next"]
         for column, reason in _REASONS.items():
             share = row.columns[column]
@@ -122,9 +121,10 @@ class MisalignedLabels(Rule):
             f"{_WORDS[reason]}, not the next one",
             cause=_CAUSES[reason],
             fix=_FIX,
-            places=[Place("data", "labels"), Place("op", row.text("loss"))],
+            places={"data": "labels", "op": row.text("loss")},
             steps=(first, last),
-            evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
+            reason=reason,
+            evidence={"share": share, "threshold": EXPLAINED},
             healthy="the label is the next token, or the masked one",
         )
 
@@ -133,4 +133,5 @@ def _ahead(run: Run) -> list[Place]:
     """Return the samples whose labels are the token behind the one that is read."""
     samples = [sight.sample for sight in samples_of(run).sights]
     moved = [each for each in samples if each.ahead >= EXPLAINED and each.same < NOT]
-    return list(dict.fromkeys(map(sample_place, moved)))[:PLACES]
+    rows = dict.fromkeys(row_name(each.micro_batch, each.row) for each in moved)
+    return [Place("sample", row) for row in rows][:PLACES]

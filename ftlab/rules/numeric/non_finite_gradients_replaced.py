@@ -30,15 +30,11 @@ A loop that skips single bad updates itself is not reported, nor is a rare repai
 - pytorch/pytorch#68425 (NaN gradients of a branch not taken)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.scaling_history import spoiled_at
-from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -54,12 +50,9 @@ class NonFiniteGradientsReplaced(Rule):
         needs_step_values("grad_norm", "the gradient norm of each step", "ftlab.watch"),
         needs_step_values("loss", "the loss of each step", "call backward on the loss"),
     )
+    applies = staticmethod(may_have_gradients)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are gradients; GRD003 finds where there are none."""
-        return may_have_gradients(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all such steps."""
         table = run.steps
         norms, losses = table["grad_norm"], table["loss"]
@@ -70,15 +63,17 @@ class NonFiniteGradientsReplaced(Rule):
             return
         steps = table.step[replaced]
         spoiled, _ = spoiled_at(run, int(steps[-1]))
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(int(steps[0]), int(steps[-1]))}: {len(steps)} of {len(table)} "
             "updates were made although their gradients were not finite after backward",
             cause="Something replaces NaN and infinities in the gradients between "
             "backward and the update: nan_to_num, a mask, a hook.",
             fix="Fix what is not finite: ftlab.debug(...) stops at it. A GradScaler, "
             "or a check of your own, skips the whole update.",
-            places=[Place("call", "torch.nan_to_num"), *params(spoiled[::-1])],
+            places={
+                "call": "torch.nan_to_num",
+                "param": [name.name for name in spoiled[::-1]],
+            },
             steps=(int(steps[0]), int(steps[-1])),
             evidence={
                 "updates": len(steps),

@@ -48,17 +48,15 @@ While a GradScaler still lowers its scale, an infinite loss waits for scale 1.
 - transformers, `TrainingArguments.logging_nan_inf_filter`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.reasons.origins import Origin, origin_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -74,9 +72,9 @@ class NonFiniteLoss(Rule):
     code = "NUM001"
     status = "stable"
     caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
-    requires = (needs_losses,)
+    requires = needs_losses
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all non-finite losses."""
         bad = bad_steps(run)
         if not bad.any():

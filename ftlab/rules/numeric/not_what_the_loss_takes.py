@@ -43,13 +43,12 @@ products.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -68,17 +67,15 @@ class NotWhatTheLossTakes(Rule):
 
     code = "NUM015"
     status = "stable"
-    requires = (
-        needs_column(
-            "log_total",
-            "what a cross entropy is given",
-            "ftlab.watch(...) with its standard probes, and a loss with a cross "
-            "entropy that is not fused with the head",
-            "losses",
-        ),
+    requires = needs_column(
+        "log_total",
+        "what a cross entropy is given",
+        "ftlab.watch(...) with its standard probes, and a loss with a cross "
+        "entropy that is not fused with the head",
+        "losses",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             likelihood = row.text("loss") == "cross_entropy"
@@ -95,20 +92,20 @@ class NotWhatTheLossTakes(Rule):
         floor = math.log(math.e + row.classes - 1) - 1
         bound = f"; its loss cannot fall below {number(floor)}"
         takes_rows = row.text("loss") == "cross_entropy" and op == "softmax"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {step}: {row.text('loss')} is given the output of a "
             f"{op}{bound if takes_rows else ''}",
             cause=f"The loss expects logits and applies the {op} itself: it is applied "
             "twice.",
             fix=f"Give the loss the logits, without the {op}.",
-            places=[Place("op", op), Place("op", row.text("loss"))],
+            places={"op": [op, row.text("loss")]},
             steps=(step, int(row.steps[-1])),
-            evidence={"reason": "probabilities", "op": op, "threshold": "logits"},
+            reason="probabilities",
+            evidence={"op": op, "threshold": "logits"},
             healthy="a loss that is given logits",
         )
 
-    def _scores(self, row: LossRow) -> Iterator[Finding]:
+    def _scores(self, row: LossRow) -> Results:
         total = row.columns["log_total"]
         if not len(total) or not (np.nan_to_num(total) > FAR).all():
             return
@@ -122,17 +119,14 @@ class NotWhatTheLossTakes(Rule):
             cause="There is no log_softmax between the head and nll_loss, which only "
             "picks the label's entry and negates it.",
             fix="Use cross_entropy, or pass the output of log_softmax to nll_loss.",
-            places=[Place("op", "cross_entropy"), Place("op", "nll_loss")],
+            places={"op": ["cross_entropy", "nll_loss"]},
             steps=(step, int(row.steps[-1])),
-            evidence={
-                "reason": "scores",
-                "log_total": float(total[0]),
-                "threshold": FAR,
-            },
+            reason="scores",
+            evidence={"log_total": float(total[0]), "threshold": FAR},
             healthy="rows of log-probabilities, whose exp sums to 1",
         )
 
-    def _divergence(self, row: LossRow) -> Iterator[Finding]:
+    def _divergence(self, row: LossRow) -> Results:
         off = row.columns.get("off_total", np.empty(0))
         op, squeezed = row.text("of"), row.text("of") in _SQUEEZED
         normalised = bool(row.name.meta.get("normalised"))
@@ -142,20 +136,15 @@ class NotWhatTheLossTakes(Rule):
             return
         step = int(row.steps[0])
         given = f"the output of a {op}" if squeezed else "scores"
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: kl_div is given {given}, not log-probabilities",
             cause="kl_div takes the logarithm of its target only: with such an input "
             "it is not a divergence, and its lowest value is below 0.",
             fix="Give kl_div the output of log_softmax, and the target's "
             "probabilities.",
-            places=[Place("op", "kl_div"), Place("op", op)],
+            places={"op": ["kl_div", op]},
             steps=(step, int(row.steps[-1])),
-            evidence={
-                "reason": "probabilities" if squeezed else "scores",
-                "op": op,
-                "off_total": float(off[0]),
-                "threshold": FROM_ONE,
-            },
+            reason="probabilities" if squeezed else "scores",
+            evidence={"op": op, "off_total": float(off[0]), "threshold": FROM_ONE},
             healthy="rows of log-probabilities, whose exp sums to 1",
         )

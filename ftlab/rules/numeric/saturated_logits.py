@@ -37,13 +37,11 @@ that are fused with the head keep no log-probabilities.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -59,15 +57,15 @@ class SaturatedLogits(Rule):
 
     code = "NUM013"
     status = "stable"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each such term of the loss."""
         for row in loss_rows(run):
             if row.factor > 1 and row.text("head") and row.classes > 1:
                 yield from self._check(row)
 
-    def _check(self, row: LossRow) -> Iterator[Finding]:
+    def _check(self, row: LossRow) -> Results:
         chance = math.log(row.classes)
         entropy, loss = row.columns["loss_entropy"], row.columns["token_loss"]
         plain = row.columns["plain_loss"]
@@ -77,8 +75,7 @@ class SaturatedLogits(Rule):
             return
         first = at[0]
         step, op = int(row.steps[first]), row.text("factor_op")
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"step {step}: the logits are multiplied by {number(row.factor)} before "
             f"the loss: entropy {number(entropy[first])} of {number(chance)} nats, "
             f"loss {number(loss[first])}; without it {number(plain[first])}",
@@ -86,7 +83,7 @@ class SaturatedLogits(Rule):
             "saturates the softmax at every position: the gradient is at its maximum "
             "where it is wrong, and 0 where it is right.",
             fix="Pass the head's logits to the loss unchanged: temperature 1.",
-            places=[Place("op", op), Place("module", row.text("head"))],
+            places={"op": op, "module": row.text("head")},
             steps=(step, int(row.steps[at[-1]])),
             evidence={
                 "factor": row.factor,

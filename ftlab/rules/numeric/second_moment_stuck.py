@@ -40,13 +40,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.standstill import HALF
-from ftlab.rules.reading.tensors import elements, group_of, params, records_of
+from ftlab.rules.reading.tensors import elements, group_of, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -78,12 +78,10 @@ class SecondMomentStuck(Rule):
     """Finds second moments that rounding keeps at a height of long ago."""
 
     code = "NUM008"
-    requires = (
-        needs_column(
-            "moment2_l2",
-            "the optimizer's second moments",
-            "ftlab.watch(...) for at least 9 steps with an optimizer like AdamW",
-        ),
+    requires = needs_column(
+        "moment2_l2",
+        "the optimizer's second moments",
+        "ftlab.watch(...) for at least 9 steps with an optimizer like AdamW",
     )
 
     def applies(self, run: Run) -> bool:
@@ -91,7 +89,7 @@ class SecondMomentStuck(Rule):
         names = run.names("tensors").values()
         return not names or any(map(_is_half, names))
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all tensors."""
         found = list(_stuck(run))
         names = list(run.names("tensors").values())
@@ -104,8 +102,7 @@ class SecondMomentStuck(Rule):
         factor = float(np.sqrt(worst.moment / max(worst.square, 1e-45)))
         steps = min(e.first for e in found), max(e.last for e in found)
         names = [each.name for each in found]
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: the second moments of "
             f"{counted(len(found), 'tensor')} ({number(100 * share)} % of the trained "
             f"elements) do not decay, e.g. {number(worst.moment)} with squared "
@@ -116,7 +113,7 @@ class SecondMomentStuck(Rule):
             f"Updates are {number(factor)} times too small.",
             fix="Keep weights and moments in float32 and compute in bf16 under "
             "autocast, or set betas=(0.9, 0.95).",
-            places=[Place("optimizer", "exp_avg_sq"), *params(names)],
+            places={"optimizer": "exp_avg_sq", "param": [name.name for name in names]},
             steps=steps,
             evidence={
                 "factor": factor,

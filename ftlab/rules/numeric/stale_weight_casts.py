@@ -34,14 +34,11 @@ Weights that only custom operations use are not compared.
 - pytorch/pytorch#63552
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.tensors import params, records_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.reading.tensors import records_of
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -52,9 +49,9 @@ class StaleWeightCasts(Rule):
     """Finds forwards with weights from before the last update."""
 
     code = "NUM010"
-    requires = (needs_step_values("loss", "the loss of each step", "ftlab.watch(...)"),)
+    requires = needs_step_values("loss", "the loss of each step", "ftlab.watch(...)")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all weights that were compared."""
         if "stale" not in run.columns(TABLE):
             return
@@ -65,8 +62,7 @@ class StaleWeightCasts(Rule):
         names = records_of(run, matrix.ids[stale.any(axis=0)], TABLE)
         steps = matrix.steps[np.flatnonzero(stale.any(axis=1))]
         first, last = int(steps[0]), int(steps[-1])
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(first, last)}: the forward computed with weights from before "
             f"the last update in {counted(len(names), 'layer')} of {len(matrix.ids)} "
             f"that were compared: {in_words(name.name for name in names)}",
@@ -74,13 +70,9 @@ class StaleWeightCasts(Rule):
             "context, which caches the casts of float32 weights until it is left.",
             fix="Put torch.autocast only around forward and loss, or pass "
             "cache_enabled=False.",
-            places=[Place("call", "torch.autocast"), *params(names)],
+            places={"call": "torch.autocast", "param": [name.name for name in names]},
             steps=(first, last),
-            evidence={
-                "stale": len(names),
-                "compared": len(matrix.ids),
-                "threshold": 0,
-            },
+            evidence={"stale": len(names), "compared": len(matrix.ids), "threshold": 0},
             healthy="autocast is left, or its cache cleared, between update and "
             "forward",
         )

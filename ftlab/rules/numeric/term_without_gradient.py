@@ -37,12 +37,10 @@ in half precision the value of the term cannot be read, and nothing is reported.
 - Zoph et al. 2022, ST-MoE, arXiv:2202.08906 (balance loss and z-loss of a router)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.records.finding import Severity
+from ftlab.rules.rule import Results, Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -60,19 +58,17 @@ class TermWithoutGradient(Rule):
     """Finds terms of the loss that were taken out of the graph."""
 
     code = "NUM012"
-    requires = (
-        needs_operations(
-            "backward",
-            "the loss that backward is called on",
-            "ftlab.watch(...) with its standard probes, for 3 steps at least",
-        ),
+    requires = needs_operations(
+        "backward",
+        "the loss that backward is called on",
+        "ftlab.watch(...) with its standard probes, for 3 steps at least",
     )
 
     def applies(self, run: Run) -> bool:
         """Tell whether a summand without a graph was seen, or no step at all."""
         return not len(run.steps) or "constant_share" in run.steps.columns
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding."""
         steps = run.steps
         if "constant_share" not in steps.columns:
@@ -97,7 +93,7 @@ class TermWithoutGradient(Rule):
             else "The term was taken out of the graph before it was added: by .item(), "
             ".detach() or torch.no_grad().",
             fix="Add the tensor itself, and use .item() only for logging.",
-            places=[Place("object", "loss"), Place("op", "add"), Place("call", "item")],
+            places={"object": "loss", "op": "add", "call": "item"},
             steps=(int(at[0]), int(at[-1])),
             evidence={
                 "share": float(share.mean()),

@@ -43,11 +43,9 @@ now and then; such weights are in no group and are therefore not judged.
 - pytorch/ao#1124, meta-pytorch/torchtune#2254
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.rounding import rounded_away
@@ -62,7 +60,7 @@ from ftlab.rules.reading.standstill import (
 )
 from ftlab.rules.reading.tensors import elements, params, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -75,17 +73,14 @@ class UpdateBelowPrecision(Rule):
 
     code = "NUM002"
     status = "stable"
-    requires = (
-        needs_column(
-            "stuck_share",
-            "the share of weights that an update left unchanged",
-            "ftlab.watch(...) for at least two measurements of the update "
-            "(every 16 steps)",
-        ),
+    requires = needs_column(
+        "stuck_share",
+        "the share of weights that an update left unchanged",
+        "ftlab.watch(...) for at least two measurements of the update (every 16 steps)",
     )
     caused_by = ("EXP012", "ADP019", "OPT021")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all tensors that stand still."""
         matrix = run.matrix("stuck_share").measured()
         if not len(matrix.steps):

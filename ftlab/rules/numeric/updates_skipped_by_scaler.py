@@ -45,11 +45,11 @@ and never skips is not reported: it works like a constant scale.
   is by design)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.scaling_history import (
@@ -61,7 +61,7 @@ from ftlab.rules.reading.scaling_history import (
 )
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule, if_recorded, needs_step_values
+from ftlab.rules.rule import Results, Rule, if_recorded, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -82,17 +82,15 @@ class UpdatesSkippedByScaler(Rule):
     """Finds scalers that skip updates again and again."""
 
     code = "NUM004"
-    requires = (
-        if_recorded(
-            needs_step_values(
-                "loss_scale",
-                "the loss scale of each step",
-                "watch the loop from before its first scaler.scale(loss) on",
-            )
-        ),
+    requires = if_recorded(
+        needs_step_values(
+            "loss_scale",
+            "the loss scale of each step",
+            "watch the loop from before its first scaler.scale(loss) on",
+        )
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding: of the longest row of skips, or of all of them."""
         found = streaks(run)
         longest = max(found, key=len, default=Streak(0, 0))
@@ -115,8 +113,7 @@ class UpdatesSkippedByScaler(Rule):
         spoiled, count = spoiled_at(run, steps[1])
         loss = float(table["loss"][streak.stop - 1])
         what = f"the loss itself is {number(loss)}" if of_loss else "the loss is finite"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: the scaler skipped {len(streak)} updates in a row, "
             f"its scale went {scales_in_words(scales)}, and {what}",
             cause=_cause(spoiled, count, of_loss=of_loss),
@@ -124,8 +121,8 @@ class UpdatesSkippedByScaler(Rule):
             "or train in bf16 without a scaler.",
             places=[_UPDATE, *([_LOSS] if of_loss else []), *params(spoiled[::-1])],
             steps=steps,
+            reason="loss-overflows" if of_loss else "gradients-overflow",
             evidence={
-                "reason": "loss-overflows" if of_loss else "gradients-overflow",
                 "skipped": len(streak),
                 "scale": float(scales[-1]),
                 "non_finite_tensors": len(spoiled),
@@ -138,8 +135,7 @@ class UpdatesSkippedByScaler(Rule):
         table = run.steps
         steps = int(table.step[lost[0]]), int(table.step[lost[-1]])
         scale = float(table["loss_scale"][lost[-1]])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {len(lost)} updates were skipped, each by a new "
             f"scaler, and the next one started at {number(scale)} again",
             cause="GradScaler(...) is called within the loop: the scale that is halved "
@@ -151,8 +147,8 @@ class UpdatesSkippedByScaler(Rule):
                 Place("config", "init_scale"),
             ],
             steps=steps,
+            reason="made-anew",
             evidence={
-                "reason": "made-anew",
                 "skipped": len(lost),
                 "scalers": int(table["scaler"][-1]) + 1,
                 "threshold": IN_A_ROW,
@@ -160,15 +156,14 @@ class UpdatesSkippedByScaler(Rule):
             healthy="one scaler, whose scale falls until updates are made",
         )
 
-    def _grown(self, run: Run, first: int) -> Iterator[Finding]:
+    def _grown(self, run: Run, first: int) -> Results:
         table, skipped = run.steps, skipped_steps(run)[first:]
         count, share = int(skipped.sum()), float(skipped.mean())
         if count < TIMES or share < SHARE:
             return
         scales = table["loss_scale"][first:]
         steps = int(table.step[first]), int(table.step[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(*steps)}: the scaler skipped {count} of {len(skipped)} "
             f"updates, with its scale between {number(np.nanmin(scales))} and "
             f"{number(np.nanmax(scales))}",
@@ -177,12 +172,8 @@ class UpdatesSkippedByScaler(Rule):
             fix="Leave growth_interval at 2000 and growth_factor at 2.",
             places=[_UPDATE, Place("config", "growth_interval")],
             steps=steps,
-            evidence={
-                "reason": "grown-too-often",
-                "skipped": count,
-                "share": share,
-                "threshold": SHARE,
-            },
+            reason="grown-too-often",
+            evidence={"skipped": count, "share": share, "threshold": SHARE},
             healthy="one skipped update in 2000",
         )
 

@@ -32,12 +32,10 @@ faster in the run above.
 - Kingma and Ba 2015, Adam (arXiv:1412.6980), theorem 4.1
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.groups import Group, groups_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -51,30 +49,27 @@ class AveragingFactorsReversed(Rule):
 
     code = "OPT024"
     status = "stable"
-    requires = (
-        needs_facts(
-            "optimizers",
-            "the settings of the optimizer",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
+    requires = needs_facts(
+        "optimizers",
+        "the settings of the optimizer",
+        "pass the optimizer: ftlab.watch(model, optimizer)",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all groups."""
         found = [(g, betas) for g in groups_of(run) if (betas := _reversed(g))]
         if not found:
             return
         group, (first, second) = found[0]
         steps = (int(run.steps.step[0]), run.last_step) if len(run.steps) else (-1, -1)
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"betas = ({first:g}, {second:g}) in {counted(len(found), 'group')}: the "
             "first moment is averaged over more gradients than the second",
             cause=f"The betas of {group.kind} are in the wrong order: the direction "
             f"averages the last {round(1 / (1 - first))} gradients, the size only the "
             f"last {round(1 / (1 - second))}.",
             fix=f"betas=({second:g}, {first:g})",
-            places=[Place("optimizer", "betas")],
+            places={"optimizer": "betas"},
             steps=steps,
             evidence={
                 "beta1": first,

@@ -46,17 +46,16 @@ than 1 % of the update (above).
 - pytorch/pytorch#48793, #38767 (Adam's weight_decay is a penalty in the gradient)
 """
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import Bools, Early, Floats, from_the_start
 from ftlab.rules.reading.groups import Group, group_at, groups_of
-from ftlab.rules.reading.tensors import elements, group_of, params, text_of
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.reading.tensors import elements, group_of, text_of
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -81,12 +80,10 @@ class DecayOutweighsGradient(Rule):
     code = "OPT022"
     status = "stable"
     caused_by = ("GRD003",)
-    requires = (
-        needs_column(
-            "decay_share",
-            "the share of weight decay in the updates",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_column(
+        "decay_share",
+        "the share of weight decay in the updates",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
     kinds: ClassVar[tuple[str, ...]] = ("decoupled", "penalty")
 
@@ -95,7 +92,7 @@ class DecayOutweighsGradient(Rule):
         groups = groups_of(run)
         return not groups or any(group.decay > 0 for group in groups)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each of the two kinds of decay."""
         groups = groups_of(run)
         for kind in self.kinds:
@@ -129,8 +126,7 @@ class DecayOutweighsGradient(Rule):
             if penalty
             else f"{number(100 * typical)} % of the update is weight decay"
         )
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {measured} in {counted(len(found), 'tensor')}: "
             f"{in_words(name.name for name in found)}",
             cause=f"{group.kind} has a weight decay of {number(group.decay)}"
@@ -143,10 +139,13 @@ class DecayOutweighsGradient(Rule):
             fix="torch.optim.AdamW instead of Adam, or weight_decay=0.0."
             if penalty
             else "A weight decay of 0.01 to 0.1: check the exponent.",
-            places=[Place("optimizer", "weight_decay"), *params(found)],
+            places={
+                "optimizer": "weight_decay",
+                "param": [name.name for name in found],
+            },
             steps=steps,
+            reason=kind,
             evidence={
-                "reason": kind,
                 "share": typical,
                 "threshold": _least(kind),
                 "weight_decay": group.decay,

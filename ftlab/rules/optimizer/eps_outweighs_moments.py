@@ -46,16 +46,13 @@ update, 85 of 155 such gradients: Adam cancels the difference.
 - NVIDIA-NeMo/Emerging-Optimizers#189 (where eps reshapes the algorithm)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import MEASURED, from_the_start
 from ftlab.rules.reading.groups import group_at, groups_of
-from ftlab.rules.reading.tensors import elements, group_of, params
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.reading.tensors import elements, group_of
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -77,12 +74,10 @@ class EpsOutweighsMoments(Rule):
 
     code = "OPT021"
     status = "stable"
-    requires = (
-        needs_column(
-            "eps_share",
-            "the second moments against eps",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_column(
+        "eps_share",
+        "the second moments against eps",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
 
     def applies(self, run: Run) -> bool:
@@ -90,7 +85,7 @@ class EpsOutweighsMoments(Rule):
         groups = groups_of(run)
         return not groups or any(group.number("eps") > EPS for group in groups)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all tensors that crawl."""
         early = from_the_start(run, "eps_share", "update_l2")
         if early is None:
@@ -111,8 +106,7 @@ class EpsOutweighsMoments(Rule):
             float(np.nanmedian(each[:, mask])) for each in (early["eps_share"], moved)
         )
         first, last = int(early.steps[0]), int(early.steps[-1])
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(first, last)}: eps = {number(eps)} outweighs the second moment "
             f"in {number(100 * share)} % of the elements of "
             f"{counted(len(found), 'tensor')}, which move by {number(100 * crawl)} % "
@@ -120,7 +114,7 @@ class EpsOutweighsMoments(Rule):
             cause="Adam divides by sqrt(v) + eps, and eps dominates: the step is lr / "
             "eps x gradient, and small gradients are not scaled up.",
             fix="Leave eps at its default of 1e-8.",
-            places=[Place("optimizer", "eps"), *params(found)],
+            places={"optimizer": "eps", "param": [name.name for name in found]},
             steps=(first, last),
             evidence={
                 "eps": eps,

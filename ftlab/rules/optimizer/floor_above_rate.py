@@ -39,13 +39,13 @@ reported too; within a SequentialLR it is not.
 - torch.optim.lr_scheduler.ReduceLROnPlateau (`max(old_lr * factor, min_lr)`)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.asked import arguments, asked
 from ftlab.rules.reading.schedules import (
     Plan,
@@ -55,7 +55,7 @@ from ftlab.rules.reading.schedules import (
     run_length,
     stepping,
 )
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -88,19 +88,14 @@ class FloorAboveRate(Rule):
     """Finds schedules that go up to what they should not fall below."""
 
     code = "OPT029"
-    requires = (
-        Need(
-            "a learning-rate scheduler, or the arguments of a Trainer",
-            "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
-            lambda run: bool(run.facts.schedulers or arguments(run)),
-        ),
+    requires = Need(
+        "a learning-rate scheduler, or the arguments of a Trainer",
+        "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
+        lambda run: bool(run.facts.schedulers or arguments(run)),
     )
+    applies = staticmethod(may_be_scheduled)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a schedule, or nothing has been stepped yet."""
-        return may_be_scheduled(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per schedule."""
         facts = run.facts.schedulers
         if not facts and (floor := _asked_for(run)) is not None:
@@ -136,11 +131,8 @@ class FloorAboveRate(Rule):
             fix="Set it to a tenth of the rate, or to 0.",
             places=[*places, Place("optimizer", "lr")],
             steps=(-1, max(-1, run.last_step)),
-            evidence={
-                "reason": "never-cuts" if never else "rises-to-its-floor",
-                "floor": floor.floor,
-                "threshold": floor.rate,
-            },
+            reason="never-cuts" if never else "rises-to-its-floor",
+            evidence={"floor": floor.floor, "threshold": floor.rate},
             healthy="a floor below the rate",
         )
 

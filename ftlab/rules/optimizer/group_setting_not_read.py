@@ -39,15 +39,15 @@ taken for a mistake where its name is another library's.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -75,9 +75,9 @@ class GroupSettingNotRead(Rule):
     """Finds settings of groups under keys that no optimizer reads."""
 
     code = "OPT026"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per key of a group."""
         facts = run.facts.optimizers
         for index, group in enumerate(groups_of(run)):
@@ -95,25 +95,16 @@ class GroupSettingNotRead(Rule):
     def _finding(
         self, run: Run, index: int, key: str, meant: str, asked: float, taken: float
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"parameter group {index} has {key}={number(asked)}, which the optimizer "
             f"does not read: its {meant} is the default, {number(taken)}",
             cause=f"The optimizer calls this setting {meant}; it stores other keys and "
             "ignores them.",
             fix=f'Give the group {{"params": ..., "{meant}": {number(asked)}}}.',
-            places=[
-                Place("optimizer", f"param_groups[{index}]"),
-                Place("optimizer", meant),
-            ],
+            places={"optimizer": [f"param_groups[{index}]", meant]},
             steps=(run.facts.step, run.last_step),
-            evidence={
-                "reason": "not-read",
-                "key": key,
-                "asked": asked,
-                "taken": taken,
-                "threshold": ALIKE,
-            },
+            reason="not-read",
+            evidence={"key": key, "asked": asked, "taken": taken, "threshold": ALIKE},
             healthy="every number of a group is under a name that the optimizer reads",
         )
 

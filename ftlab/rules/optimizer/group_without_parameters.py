@@ -44,15 +44,14 @@ unwrapped one is watched: the wrapper is not known then.
 - huggingface/transformers#35927 (norms missed by the names of a no-decay group)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -61,9 +60,9 @@ class GroupWithoutParameters(Rule):
     """Finds parameter groups whose parameters were not found."""
 
     code = "OPT009"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per empty group with a rate of its own."""
         wrapper = str(run.facts.model.get("wrapped_in", ""))
         for optimizer in run.facts.optimizers:
@@ -81,12 +80,7 @@ class GroupWithoutParameters(Rule):
                     yield self._no_decay(run, index, vectors)
 
     def _finding(
-        self,
-        run: Run,
-        index: int,
-        rate: float,
-        others: Sequence[float],
-        wrapper: str,
+        self, run: Run, index: int, rate: float, others: Sequence[float], wrapper: str
     ) -> Finding:
         rest = ", ".join(map(number, others))
         first = run.facts.step
@@ -101,32 +95,32 @@ class GroupWithoutParameters(Rule):
             "frozen.",
             fix="Build the groups from the named_parameters() of the model before it "
             "is wrapped, and check that no group is empty.",
-            places=[
-                Place("optimizer", f"param_groups[{index}]"),
-                *([Place("call", "torch.compile")] if wrapper == _COMPILED else ()),
-            ],
-            steps=(first, run.last_step),
-            evidence={
-                "reason": "wrapped" if wrapper else "empty",
-                "parameters": 0,
-                "threshold": 0,
+            places={
+                "optimizer": f"param_groups[{index}]",
+                "call": ["torch.compile"] if wrapper == _COMPILED else (),
             },
+            steps=(first, run.last_step),
+            reason="wrapped" if wrapper else "empty",
+            evidence={"parameters": 0, "threshold": 0},
             healthy="each group holds the parameters it was made for",
         )
 
     def _no_decay(self, run: Run, index: int, vectors: Sequence[NameRecord]) -> Finding:
         first = run.facts.step
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"step {first}: parameter group {index}, without weight decay, holds no "
             f"parameter; {counted(len(vectors), 'vector')} in other groups decay: "
             f"{in_words(name.name for name in vectors)}",
             cause="The group's filter uses the parameter names of a different model.",
             fix="Select by shape: put parameters of fewer than 2 dimensions into the "
             "group without decay.",
-            places=[Place("optimizer", f"param_groups[{index}]"), *params(vectors)],
+            places={
+                "optimizer": f"param_groups[{index}]",
+                "param": [name.name for name in vectors],
+            },
             steps=(first, run.last_step),
-            evidence={"reason": "no-decay", "vectors": len(vectors), "threshold": 0},
+            reason="no-decay",
+            evidence={"vectors": len(vectors), "threshold": 0},
             healthy="a group without decay holds the norms and biases",
         )
 

@@ -52,16 +52,16 @@ A group that is unfrozen by hand after the recorded steps is reported as info.
 - torch.optim.lr_scheduler.LRScheduler (`initial_lr`)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
-from ftlab.rules.reading.tensors import group_of, params, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.tensors import group_of, text_of
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -85,7 +85,7 @@ class GroupWithoutRate(Rule):
     status = "stable"
     requires = (needs_rates, needs_optimizers)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all such groups, or all groups."""
         if (idle := self._idle(run)) is not None:
             yield idle
@@ -110,22 +110,20 @@ class GroupWithoutRate(Rule):
         if not held:
             return None
         group = group_of(held[0])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"the learning rate of parameter group {group} is {number(small[group])} "
             f"of the highest: {counted(len(held), 'tensor')} effectively frozen: "
             f"{in_words(name.name for name in held)}",
             cause="A factor was given as an exponent, or applied twice.",
             fix=f"Set optimizer.param_groups[{group}]['lr']; to freeze these tensors "
             "use requires_grad_(False).",
-            places=[
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("optimizer", "lr"),
-                *params(held),
-            ],
+            places={
+                "optimizer": [f"param_groups[{group}]", "lr"],
+                "param": [name.name for name in held],
+            },
             steps=(int(run.steps.step[0]), int(run.steps.step[-1])),
+            reason="next-to-zero",
             evidence={
-                "reason": "next-to-zero",
                 "groups": len(small),
                 "tensors": len(held),
                 "threshold": NEXT_TO_ZERO,
@@ -143,8 +141,7 @@ class GroupWithoutRate(Rule):
         if 0 < made < IDLE:
             return None
         first, last = int(steps[0]), int(steps[-1])
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(first, last)}: the schedule has given a learning rate of 0 to "
             f"{counted(len(steps), 'update')}"
             + ("" if made else ", and no scheduler was stepped"),
@@ -156,16 +153,10 @@ class GroupWithoutRate(Rule):
             fix="Call scheduler.step() after each optimizer.step()."
             if not made
             else "Print the function's values for the first steps.",
-            places=[
-                Place("call", "scheduler.step"),
-                Place("optimizer", "lr"),
-            ],
+            places={"call": "scheduler.step", "optimizer": "lr"},
             steps=(first, last),
-            evidence={
-                "reason": "schedule-at-zero" if made else "never-stepped",
-                "updates": len(steps),
-                "threshold": IDLE,
-            },
+            reason="schedule-at-zero" if made else "never-stepped",
+            evidence={"updates": len(steps), "threshold": IDLE},
             healthy="a learning rate above 0 from the second update on",
         )
 
@@ -189,18 +180,13 @@ class GroupWithoutRate(Rule):
             "and cannot raise it.",
             fix=f"Set optimizer.param_groups[{groups[0]}]['lr'] above 0 before the "
             "scheduler is built; to freeze these tensors use requires_grad_(False).",
-            places=[
-                Place("optimizer", "lr"),
-                Place("optimizer", f"param_groups[{groups[0]}]"),
-                *params(held),
-            ],
-            steps=(first, last),
-            evidence={
-                "reason": "rate-of-zero",
-                "groups": len(groups),
-                "tensors": len(held),
-                "threshold": 0,
+            places={
+                "optimizer": ["lr", f"param_groups[{groups[0]}]"],
+                "param": [name.name for name in held],
             },
+            steps=(first, last),
+            reason="rate-of-zero",
+            evidence={"groups": len(groups), "tensors": len(held), "threshold": 0},
             healthy="each group has a learning rate above 0 at some step",
         )
 
@@ -238,11 +224,7 @@ def _next_to_zero(run: Run) -> dict[int, float]:
 
 
 def _severity(
-    run: Run,
-    held: Sequence[NameRecord],
-    others: Sequence[NameRecord],
-    *,
-    planned: bool,
+    run: Run, held: Sequence[NameRecord], others: Sequence[NameRecord], *, planned: bool
 ) -> Severity:
     stuck = {_pair(name, text_of(name, "role")) for name in held} & _at_zero(run)
     if all(_pair(n, SECOND.get(text_of(n, "role"), "")) in stuck for n in others):

@@ -35,15 +35,13 @@ as if the rate were set by hand: for the groups it is the same.
 - JUGGHM/PENet_ICRA2021#29 (`adjust_learning_rate` writes one rate into all groups)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Severity
 from ftlab.records.rate_formulas import Rates
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -63,7 +61,7 @@ class GroupsAtOneRate(Rule):
     code = "OPT019"
     requires = (needs_rates, needs_optimizers)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer whose groups are made equal."""
         if run.facts.schedulers or any(e.op == "scheduler_step" for e in run.ledger):
             return
@@ -77,9 +75,7 @@ class GroupsAtOneRate(Rule):
             if apart and rates.shape[1] == len(made):
                 yield from self._of(run, index, made, rates)
 
-    def _of(
-        self, run: Run, index: int, made: list[float], rates: Rates
-    ) -> Iterator[Finding]:
+    def _of(self, run: Run, index: int, made: list[float], rates: Rates) -> Results:
         low, high = rates.min(axis=1), rates.max(axis=1)
         raised = low > (1 + SAME) * min(made)
         flat = (high - low <= SAME * high) & raised
@@ -99,15 +95,9 @@ class GroupsAtOneRate(Rule):
             f"{number(min(made))} to {number(max(made))}",
             cause="The same rate is written into all of optimizer.param_groups.",
             fix="Multiply the initial rate of each group by a factor.",
-            places=[
-                Place("optimizer", "lr"),
-                Place("optimizer", f"param_groups[{least}]"),
-            ],
+            places={"optimizer": ["lr", f"param_groups[{least}]"]},
             steps=span,
-            evidence={
-                "reason": "given-up" if used else "never-used",
-                "groups": len(made),
-                "threshold": UPDATES,
-            },
+            reason="given-up" if used else "never-used",
+            evidence={"groups": len(made), "threshold": UPDATES},
             healthy="rates that keep their initial ratio",
         )

@@ -34,13 +34,12 @@ A loss that is negated by hand before `backward()` is not detected here.
 """
 
 import math
-from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -54,7 +53,7 @@ class LossMaximized(Rule):
     code = "OPT027"
     requires = (needs_optimizers, NEEDS)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, on the term that rises the most."""
         climbing = [
             index
@@ -77,14 +76,13 @@ class LossMaximized(Rule):
             cause="The optimizer was created with maximize=True, which reverses each "
             "update.",
             fix="Create the optimizer with maximize=False, its default.",
-            places=[
-                Place("optimizer", "maximize"),
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("object", "loss"),
-            ],
+            places={
+                "optimizer": ["maximize", f"param_groups[{group}]"],
+                "object": "loss",
+            },
             steps=(int(steps[0]), int(steps[-1])),
+            reason="past-guessing" if past else "rising",
             evidence={
-                "reason": "past-guessing" if past else "rising",
                 "first": float(losses[0]),
                 "last": last,
                 "guessing": chance,

@@ -41,15 +41,13 @@ not checked. Nor are the masked rows of an untied head, which decay moves likewi
 - pytorch/pytorch#18404 (Adam's momentum moves rows without a gradient)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import group_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -67,16 +65,14 @@ class MaskedRowsMoved(Rule):
 
     code = "OPT020"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "masked",
-            "rows of the embedding before and after an update",
-            "ftlab.watch(...) with its standard probes, for two steps",
-            TABLE,
-        ),
+    requires = needs_if_recorded(
+        "masked",
+        "rows of the embedding before and after an update",
+        "ftlab.watch(...) with its standard probes, for two steps",
+        TABLE,
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each embedding."""
         rows = run.matrix("rows", TABLE)
         masked = run.matrix("masked", TABLE).values
@@ -100,8 +96,7 @@ class MaskedRowsMoved(Rule):
         share: float,
     ) -> Finding:
         decay = 0.0 if group is None else group.decay
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {number(100 * share)} % of the rows of {tensor.name} "
             "that the batches look up have a gradient of exactly 0, but are changed",
             cause="Their gradient is masked, but the optimizer holds the whole tensor "
@@ -115,17 +110,13 @@ class MaskedRowsMoved(Rule):
             if decay
             else "Apply the mask before the first step, or restore the rows after each "
             "step.",
-            places=[
-                Place("param", tensor.name),
-                Place("optimizer", "weight_decay" if decay else "exp_avg"),
-            ],
-            steps=steps,
-            evidence={
-                "reason": "weight-decay" if decay else "momentum",
-                "share": share,
-                "threshold": MOST,
-                "weight_decay": decay,
+            places={
+                "param": tensor.name,
+                "optimizer": "weight_decay" if decay else "exp_avg",
             },
+            steps=steps,
+            reason="weight-decay" if decay else "momentum",
+            evidence={"share": share, "threshold": MOST, "weight_decay": decay},
             healthy="a row whose gradient is masked keeps its value",
         )
 

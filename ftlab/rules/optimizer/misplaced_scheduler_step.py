@@ -51,13 +51,13 @@ too many steps.
 - huggingface/accelerate#963, #2926; Lightning-AI/pytorch-lightning#1476
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.cycles import Cycle, cycles_of
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -73,9 +73,9 @@ class MisplacedSchedulerStep(Rule):
 
     code = "OPT003"
     status = "stable"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""
         targets = {e.target for e in run.ledger if e.op == "scheduler_step"}
         for target in sorted(targets):
@@ -99,8 +99,7 @@ class MisplacedSchedulerStep(Rule):
         micro = cycles[-1].backwards
         per_micro = micro > 1 and count == micro
         how = "once per micro-batch" if per_micro else f"{count} times"
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: {target} is stepped {how}: {count} scheduler steps "
             f"for one optimizer step{_rates(cycles[0])}",
             cause="scheduler.step() is called in the loop over micro-batches."
@@ -119,7 +118,7 @@ class MisplacedSchedulerStep(Rule):
             healthy="one scheduler step per optimizer step, after it",
         )
 
-    def _within(self, run: Run, outer: int, holds: Sequence[int]) -> Iterator[Finding]:
+    def _within(self, run: Run, outer: int, holds: Sequence[int]) -> Results:
         chain, facts = f"scheduler {outer}", run.facts.schedulers
         owner = f"optimizer {_owner(run, chain)}"
         by_step = {c.step: c for c in cycles_of(run, chain, owner) if c.whole}
@@ -139,8 +138,7 @@ class MisplacedSchedulerStep(Rule):
             min(found.values(), key=len),
             max(found.values(), key=len),
         )
-        yield self.finding(
-            Severity.ERROR,
+        yield self.error(
             f"{at_steps(first.step, last.step)}: {facts[outer].get('class')} steps the "
             f"schedulers that it holds, and the loop steps {kinds} as well: they count "
             "double, or before their turn",
@@ -165,8 +163,7 @@ class MisplacedSchedulerStep(Rule):
     ) -> Finding:
         steps = cycles[0].step, cycles[-1].step
         place = method_place(run, target, "step")
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(*steps)}: {target} steps between the forward pass and the step "
             f"of {owner}, so the schedule is one step ahead{_rates(cycles[0])}",
             cause="scheduler.step() is called before optimizer.step().",

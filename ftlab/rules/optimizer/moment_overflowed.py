@@ -41,15 +41,13 @@ first thousand steps, and follows gradients that change.
 - torch, `torch.optim.Adam`: `exp_avg_sq.mul_(beta2).addcmul_(grad, grad, ...)`
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
-from ftlab.rules.reading.tensors import params, records_of
-from ftlab.rules.rule import Rule, needs_if_recorded
+from ftlab.rules.reading.tensors import records_of
+from ftlab.rules.rule import Results, Rule, needs_if_recorded
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -61,16 +59,14 @@ class MomentOverflowed(Rule):
 
     code = "OPT025"
     status = "stable"
-    requires = (
-        needs_if_recorded(
-            "moment1_l2",
-            "the optimizer's moments",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_if_recorded(
+        "moment1_l2",
+        "the optimizer's moments",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
     caused_by = ("NUM001",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each of the two moments."""
         for column, key in _MOMENTS.items():
             matrix = run.matrix(column).measured()
@@ -91,8 +87,7 @@ class MomentOverflowed(Rule):
     ) -> Finding:
         found = records_of(run, ids)
         dtypes = " and ".join(sorted({name.dtype for name in found}))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: {key} of {counted(len(found), 'tensor')} is "
             "infinite, though no gradient was: "
             f"{in_words(name.name for name in found)}",
@@ -100,14 +95,10 @@ class MomentOverflowed(Rule):
             "gradients: dividing by infinity makes the updates 0, for good.",
             fix="Unscale the gradients before the step, and keep trained weights in "
             "float32.",
-            places=[Place("optimizer", key), *params(found)],
+            places={"optimizer": key, "param": [name.name for name in found]},
             steps=steps,
-            evidence={
-                "reason": "second-moment" if key == "exp_avg_sq" else "first-moment",
-                "tensors": len(found),
-                "threshold": "infinity",
-                "dtype": dtypes,
-            },
+            reason="second-moment" if key == "exp_avg_sq" else "first-moment",
+            evidence={"tensors": len(found), "threshold": "infinity", "dtype": dtypes},
             healthy="all moments are finite",
         )
 

@@ -52,12 +52,10 @@ is not.
 - torch, `torch.optim.Adam`: `state["step"]` and the bias correction
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.records.finding import Finding
+from ftlab.rules.rule import Results, Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -92,15 +90,13 @@ class MomentsThrownAway(Rule):
 
     code = "OPT023"
     status = "stable"
-    requires = (
-        needs_step_values(
-            COLUMN,
-            "whether the optimizer kept its moments",
-            "ftlab.watch(model, optimizer) with the standard probes",
-        ),
+    requires = needs_step_values(
+        COLUMN,
+        "whether the optimizer kept its moments",
+        "ftlab.watch(model, optimizer) with the standard probes",
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all restarts, and one of moments set to 0."""
         yield from self._anew(run)
         emptied = _emptied(run)
@@ -112,30 +108,25 @@ class MomentsThrownAway(Rule):
         steps = table.step[lines].tolist()
         count = int(table["moments_emptied_at"][lines[0]])
         excess = float(table["moments_excess"][lines].max())
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(steps[0], steps[-1])}: the moments of {kind} were 0 but its "
             f"step count was {count}: updates become {excess:.1f} times too large",
             cause="Moments were zeroed, or filled with zeros for a checkpoint without "
             "any, but state['step'], which bias correction uses, was kept.",
             fix="Save and load the whole state; to restart, clear all of it: "
             "optimizer.state.clear().",
-            places=[
-                Place("optimizer", "state"),
-                Place("call", "optimizer.load_state_dict"),
-                Place("step", str(steps[0])),
-            ],
-            steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "count-kept",
-                "count": count,
-                "excess": excess,
-                "threshold": EXCESS,
+            places={
+                "optimizer": "state",
+                "call": "optimizer.load_state_dict",
+                "step": str(steps[0]),
             },
+            steps=(steps[0], steps[-1]),
+            reason="count-kept",
+            evidence={"count": count, "excess": excess, "threshold": EXCESS},
             healthy="moments and a step count that belong together",
         )
 
-    def _anew(self, run: Run) -> Iterator[Finding]:
+    def _anew(self, run: Run) -> Results:
         table = run.steps
         count = np.nan_to_num(table[COLUMN])
         begun = np.flatnonzero(np.diff(count) > 0) + 1
@@ -147,8 +138,7 @@ class MomentsThrownAway(Rule):
         cleared = bool(table["moments_cleared"][-1] == count[-1])
         kind = _kind(run)
         what = "its state was cleared" if cleared else "it was recreated"
-        yield self.finding(
-            Severity.WARNING,
+        yield self.warning(
             f"{at_steps(steps[0], steps[-1])}: {kind} started with empty moments for "
             f"the {_nth(times)} time: {what}",
             cause="optimizer.state is emptied within the loop."
@@ -157,16 +147,13 @@ class MomentsThrownAway(Rule):
             fix="Do not clear optimizer.state."
             if cleared
             else "Create the optimizer once, before the loop over epochs.",
-            places=[
-                Place("optimizer", "state"),
-                Place("call", "optimizer.state.clear" if cleared else kind),
-            ],
-            steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "cleared" if cleared else "made-anew",
-                "restarts": times,
-                "threshold": RESTARTS,
+            places={
+                "optimizer": "state",
+                "call": "optimizer.state.clear" if cleared else kind,
             },
+            steps=(steps[0], steps[-1]),
+            reason="cleared" if cleared else "made-anew",
+            evidence={"restarts": times, "threshold": RESTARTS},
             healthy="moments kept from the first update to the last",
         )
 

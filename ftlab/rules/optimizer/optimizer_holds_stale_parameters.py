@@ -40,11 +40,11 @@ info.
 - pytorch/pytorch#149205
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import HALF, without_copies
 from ftlab.rules.reading.needs import needs_optimizers
@@ -56,7 +56,7 @@ from ftlab.rules.reading.trained_with import (
     steps_since,
     was_trained_with,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -69,10 +69,10 @@ class OptimizerHoldsStaleParameters(Rule):
 
     code = "OPT001"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP008", "ADP004")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer."""
         facts = run.facts
         missing = missing_in(facts)
@@ -134,10 +134,7 @@ class OptimizerHoldsStaleParameters(Rule):
             fix="Build the optimizer after resize_token_embeddings, get_peft_model, "
             "delete_adapter and any new head, or add them with "
             "optimizer.add_param_group.",
-            places=[
-                Place("optimizer", f"optimizer {index}"),
-                *(Place("param", name) for name in (*missing, *gone)),
-            ],
+            places={"optimizer": f"optimizer {index}", "param": (*missing, *gone)},
             steps=(first, last),
             evidence={
                 "foreign": len(foreign),

@@ -33,15 +33,13 @@ checked.
 - torch.optim, "Constructing it" (parameters must stay the same objects)
 """
 
-from collections.abc import Iterator
-
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.trained_with import Holds, steps_since, was_trained_with
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -51,10 +49,10 @@ class OutgrownOptimizerState(Rule):
 
     code = "OPT006"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP034",)
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer."""
         facts = run.facts
         if facts.step <= first_facts(run).step:
@@ -66,25 +64,21 @@ class OutgrownOptimizerState(Rule):
 
     def _finding(self, run: Run, index: int, names: list[str]) -> Finding:
         first, last = steps_since(run, _with_misfits(index, names))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {first}: optimizer {index} keeps moments of the wrong shape for "
             f"{counted(len(names), 'parameter')}: {in_words(names)}",
             cause="The parameter got data of a different shape after the optimizer had "
             "stepped (resize_token_embeddings, an assignment to .data).",
             fix="Resize before the optimizer is built, or rebuild it after the resize; "
             "del optimizer.state[weight] drops the moments of one weight.",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("optimizer", f"optimizer {index}"),
-                Place("call", "resize_token_embeddings"),
-            ],
-            steps=(first, last),
-            evidence={
-                "reason": "another-shape",
-                "parameters": len(names),
-                "threshold": 0,
+            places={
+                "param": names,
+                "optimizer": f"optimizer {index}",
+                "call": "resize_token_embeddings",
             },
+            steps=(first, last),
+            reason="another-shape",
+            evidence={"parameters": len(names), "threshold": 0},
             healthy="moments have the shape of their parameter",
         )
 

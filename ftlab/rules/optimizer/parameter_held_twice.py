@@ -34,15 +34,15 @@ Two optimizers that share parameters on purpose and step together are reported.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -55,9 +55,9 @@ class ParameterHeldTwice(Rule):
 
     code = "OPT007"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield a finding per optimizer, and per pair of them."""
         held = [Counter(_names(each)) for each in run.facts.optimizers]
         for index, names in enumerate(held):
@@ -73,8 +73,7 @@ class ParameterHeldTwice(Rule):
 
     def _in_one(self, run: Run, index: int, names: Sequence[str]) -> Finding:
         first, last = steps_of(run)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {first}: {counted(len(names), 'parameter')} "
             f"{'is' if len(names) == 1 else 'are'} in optimizer {index} more than "
             f"once: {in_words(names)}",
@@ -82,12 +81,10 @@ class ParameterHeldTwice(Rule):
             "list of all trainable parameters already includes the head.",
             fix="Build the optimizer from a list without repetitions: AdamW([p for p "
             "in model.parameters() if p.requires_grad]).",
-            places=[
-                *(Place("param", name) for name in names),
-                Place("optimizer", f"optimizer {index}"),
-            ],
+            places={"param": names, "optimizer": f"optimizer {index}"},
             steps=(first, last),
-            evidence={"reason": "twice-in-one", "shared": len(names), "threshold": 0},
+            reason="twice-in-one",
+            evidence={"shared": len(names), "threshold": 0},
             healthy="each parameter appears once, in one group of one optimizer",
         )
 
@@ -99,8 +96,7 @@ class ParameterHeldTwice(Rule):
         steps: Sequence[int],
     ) -> Finding:
         one, other = pair
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             f"{at_steps(steps[0], steps[-1])}: optimizer {one} and optimizer {other} "
             f"both update {counted(len(names), 'parameter')}, one after the other: "
             f"{in_words(names)}",
@@ -113,12 +109,8 @@ class ParameterHeldTwice(Rule):
                 method_place(run, f"optimizer {other}", "step"),
             ],
             steps=(steps[0], steps[-1]),
-            evidence={
-                "reason": "in-two-optimizers",
-                "shared": len(names),
-                "steps": len(steps),
-                "threshold": TOGETHER,
-            },
+            reason="in-two-optimizers",
+            evidence={"shared": len(names), "steps": len(steps), "threshold": TOGETHER},
             healthy="each parameter appears once, in one group of one optimizer",
         )
 

@@ -49,9 +49,9 @@ parameters are reported if they are trainable before: freeze them until then.
 - TrainCheck, PT-FORUM-84911 (step changes no parameter)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import mastered, moving
 from ftlab.rules.reading.needs import needs_optimizers
@@ -64,7 +64,7 @@ from ftlab.rules.reading.trained_with import (
     was_trained_with,
 )
 from ftlab.rules.reasons.without_optimizer import without_optimizer
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -77,10 +77,10 @@ class ParametersWithoutOptimizer(Rule):
 
     code = "OPT002"
     status = "stable"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
     caused_by = ("ADP008", "ADP003", "OPT001")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for all parameters in no group."""
         listed_names = missing_in(run.facts)
         still = _missing_since(listed_names)
@@ -106,8 +106,7 @@ class ParametersWithoutOptimizer(Rule):
         total = max(len(run.names()), len(missing))
         first, last = steps_since(run, _missing_since(missing))
         why = without_optimizer(run, missing)
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"step {first}: {len(missing)} of {counted(total, 'trainable tensor')} "
             f"{'is' if len(missing) == 1 else 'are'} in no optimizer group: "
             f"{in_words(missing)}",
@@ -119,31 +118,24 @@ class ParametersWithoutOptimizer(Rule):
                 Place("optimizer", "optimizer 0"),
             ],
             steps=(first, last),
-            evidence={
-                "reason": why.kind,
-                "missing": len(missing),
-                "trainable": total,
-                "threshold": 0,
-            },
+            reason=why.kind,
+            evidence={"missing": len(missing), "trainable": total, "threshold": 0},
             healthy="every trainable parameter is in one group of one optimizer",
         )
 
     def _later(self, run: Run, missing: Sequence[str]) -> Finding:
         first, last = steps_since(run, _missing_since(missing))
-        return self.finding(
-            Severity.INFO,
+        return self.note(
             f"step {first}: {counted(len(missing), 'trainable tensor')} wait for an "
             f"optimizer that has not stepped: {in_words(missing)}",
             cause="Another optimizer holds them, was not passed to ftlab and has not "
             "stepped so far. Fine if its turn comes later.",
             fix="Pass all optimizers, ftlab.watch(model, [first, second]), and call "
             "step() on each.",
-            places=[
-                *(Place("param", name) for name in missing),
-                Place("optimizer", "optimizer 1"),
-            ],
+            places={"param": missing, "optimizer": "optimizer 1"},
             steps=(first, last),
-            evidence={"reason": "waiting", "missing": len(missing), "threshold": 0},
+            reason="waiting",
+            evidence={"missing": len(missing), "threshold": 0},
             healthy="every optimizer steps",
         )
 

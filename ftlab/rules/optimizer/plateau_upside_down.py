@@ -55,18 +55,17 @@ for each batch is legal, and shows only in the rate.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.metric_directions import by_name
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers
 from ftlab.rules.reading.shares import FEWEST, bits_of, clearly_risen, shares_of
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, needs_facts
 from ftlab.runlog.run import Run
 
 METRIC = "plateau_metric"
@@ -88,19 +87,14 @@ class PlateauUpsideDown(Rule):
     """Finds schedules that take what gets better for what gets worse."""
 
     code = "OPT017"
-    requires = (
-        needs_facts(
-            "schedulers",
-            "the learning-rate scheduler",
-            "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
-        ),
+    requires = needs_facts(
+        "schedulers",
+        "the learning-rate scheduler",
+        "pass it: ftlab.watch(model, optimizer, scheduler=scheduler)",
     )
+    applies = staticmethod(may_have_schedulers)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        return may_have_schedulers(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per such scheduler."""
         waiting = [p for p in plans_of(run) if p.facts.get("class") == _CLASS]
         metric = str((run.facts.training.get("args") or {}).get(_CHOSEN) or "")
@@ -151,7 +145,8 @@ class PlateauUpsideDown(Rule):
                 Place("optimizer", "lr"),
             ],
             steps=(-1, max(-1, run.last_step)),
-            evidence={"reason": reason, "mode": mode, "metric": metric},
+            reason=reason,
+            evidence={"mode": mode, "metric": metric},
             healthy="a mode that matches the metric",
         )
 

@@ -39,16 +39,16 @@ that scales it down on purpose.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -66,9 +66,9 @@ class RateOffSchedule(Rule):
     """Finds rates that are not what their schedule stands for."""
 
     code = "OPT016"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""
         plans = plans_of(run)
         owners = [plan.facts.get("optimizer_index") for plan in plans]
@@ -158,8 +158,7 @@ class RateOffSchedule(Rule):
         cause: str,
         fix: str,
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             message,
             cause=cause,
             fix=fix,
@@ -169,7 +168,8 @@ class RateOffSchedule(Rule):
                 stepping(run, plan),
             ],
             steps=steps,
-            evidence={"reason": reason, "threshold": OFF},
+            reason=reason,
+            evidence={"threshold": OFF},
             healthy="the formula's rates, to nine digits",
         )
 

@@ -49,14 +49,14 @@ the next step raises, as there are more groups than base rates.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import start
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -74,10 +74,10 @@ class RateOverwritten(Rule):
     """Finds rates that do not last."""
 
     code = "OPT015"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
     caused_by = ("OPT003", "ADP027")
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per optimizer with two schedules, or per scheduler."""
         owners: dict[int, list[Plan]] = {}
         for plan in plans_of(run):
@@ -95,9 +95,7 @@ class RateOverwritten(Rule):
             elif several and several[0].facts.get("class") in OWN_WAY:
                 yield from self._by_hand(run, several[0], moved[several[0].index])
 
-    def _by_hand(
-        self, run: Run, plan: Plan, entries: Sequence[LedgerEntry]
-    ) -> Iterator[Finding]:
+    def _by_hand(self, run: Run, plan: Plan, entries: Sequence[LedgerEntry]) -> Results:
         made_with, begin = _made_with(run), entries[0].detail
         all_set = 0 < len(made_with) == len(begin["lr_before"])
         if all_set and begin.get("epoch") == 1:
@@ -137,7 +135,7 @@ class RateOverwritten(Rule):
 
     def _undone(
         self, run: Run, plan: Plan, moved: dict[int, list[LedgerEntry]]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         if plan.facts.get("class") != "ReduceLROnPlateau":
             return
         entries = sorted(itertools.chain(*moved.values()), key=_time)
@@ -172,7 +170,7 @@ class RateOverwritten(Rule):
 
     def _two(
         self, run: Run, plans: Sequence[Plan], moved: dict[int, list[LedgerEntry]]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for one, other in itertools.combinations(plans, 2):
             kinds = {str(each.facts.get("class")) for each in (one, other)}
             if not kinds & OWN_WAY:
@@ -224,7 +222,8 @@ class RateOverwritten(Rule):
             fix=fix,
             places=places,
             steps=steps,
-            evidence={"reason": reason, "threshold": REPEATS},
+            reason=reason,
+            evidence={"threshold": REPEATS},
             healthy="one place that sets the rate",
         )
 

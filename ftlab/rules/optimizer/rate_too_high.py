@@ -39,16 +39,14 @@ somewhat too high, so that the loss falls but is noisy, is not found.
 - Karpathy's rule of thumb: update / weight around 1e-3
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.rules.reading.needs import needs_losses
-from ftlab.rules.reading.tensors import in_a_row, params, records_of
+from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -78,7 +76,7 @@ class RateTooHigh(Rule):
         needs_losses,
     )
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding, where the loss rises after such updates."""
         kept = ~skipped_steps(run)
         loss, steps = run.steps["loss"][kept], run.steps.step[kept]
@@ -108,8 +106,7 @@ class RateTooHigh(Rule):
         rate = float(np.nanmax(run.steps["lr"][0], initial=0.0))
         peak = float(np.nanmax(loss))
         steps = first, run.last_step
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(*steps)}: the first updates were {number(np.median(ratios))} "
             f"times as large as the weights, in {counted(len(ratios), 'tensor')}; loss "
             f"{number(loss[0])} -> {number(peak)}",
@@ -117,7 +114,10 @@ class RateTooHigh(Rule):
             + (f": it was {number(rate)} at the first step." if rate else "."),
             fix="Restart with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 for full "
             "fine-tuning.",
-            places=[Place("optimizer", "lr"), *params(records_of(run, ids))],
+            places={
+                "optimizer": "lr",
+                "param": [name.name for name in records_of(run, ids)],
+            },
             steps=steps,
             evidence={
                 "ratio": float(np.median(ratios)),

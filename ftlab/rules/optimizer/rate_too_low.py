@@ -40,16 +40,14 @@ Methods other than LoRA, and full fine-tuning, are not judged.
 - Schulman et al. 2025, LoRA Without Regret (ten times the rate of full fine-tuning)
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Results, Rule, needs_column, to_runs_with
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -70,12 +68,9 @@ class RateTooLow(Rule):
         ),
         needs_rates,
     )
+    applies = to_runs_with(lambda run: "adapters" in run.tables())
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are pairs at all, or none has been looked for yet."""
-        return not run.facts.model or "adapters" in run.tables()
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all pairs."""
         ratio = run.matrix("ratio", "adapters")
         known = np.flatnonzero(ratio.known.any(axis=1))
@@ -108,10 +103,10 @@ class RateTooLow(Rule):
             else "The learning rate is very low. In a run of this length the adapter "
             "has no effect; in one a hundred times as long it may.",
             fix="Use 1e-4 to 3e-4 for LoRA with AdamW.",
-            places=[Place("optimizer", "lr")],
+            places={"optimizer": "lr"},
             steps=steps,
+            reason="planned" if planned else "so-far",
             evidence={
-                "reason": "planned" if planned else "so-far",
                 "ratio": now,
                 "projected": end,
                 "rate": rate,

@@ -45,16 +45,16 @@ judged: embeddings and heads beside them are no blocks of a list.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts, start
-from ftlab.rules.reading.tensors import group_of, params, text_of
-from ftlab.rules.rule import Rule
+from ftlab.rules.reading.tensors import group_of, text_of
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -75,9 +75,9 @@ class RatesReversed(Rule):
     """Finds rates per group that are the wrong way round."""
 
     code = "OPT018"
-    requires = (needs_optimizers,)
+    requires = needs_optimizers
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per way in which rates are reversed."""
         rates = _rates(run)
         if len(set(rates)) < 2:
@@ -88,7 +88,7 @@ class RatesReversed(Rule):
 
     def _blocks(
         self, run: Run, rates: Sequence[float], held: Sequence[NameRecord]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         for blocks, names in _lists(held).items():
             series = _series(rates, names)
             factors = [b / a for a, b in itertools.pairwise(series)]
@@ -110,7 +110,7 @@ class RatesReversed(Rule):
 
     def _factors(
         self, run: Run, rates: Sequence[float], held: Sequence[NameRecord]
-    ) -> Iterator[Finding]:
+    ) -> Results:
         pairs = [
             (a, b)
             for a, b in _pairs(held)
@@ -143,21 +143,17 @@ class RatesReversed(Rule):
         group: int,
         shown: Sequence[NameRecord],
     ) -> Finding:
-        return self.finding(
-            Severity.WARNING,
+        return self.warning(
             message,
             cause=cause,
             fix=fix,
-            places=[
-                Place("optimizer", f"param_groups[{group}]"),
-                Place("optimizer", "lr"),
-                *params(shown[:SHOWN]),
-            ],
-            steps=(-1, max(-1, run.last_step)),
-            evidence={
-                "reason": reason,
-                "threshold": RATES if reason == "towards-the-head" else FASTER,
+            places={
+                "optimizer": [f"param_groups[{group}]", "lr"],
+                "param": [name.name for name in shown[:SHOWN]],
             },
+            steps=(-1, max(-1, run.last_step)),
+            reason=reason,
+            evidence={"threshold": RATES if reason == "towards-the-head" else FASTER},
             healthy="rates that rise towards the head, and from A to B",
         )
 

@@ -93,11 +93,11 @@ alone. A custom function (LambdaLR) is not read. What is constant by definition
 - Goyal et al. 2017, Accurate, Large Minibatch SGD, section 2.2 (warm-up)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.schedules import (
     Plan,
@@ -110,7 +110,7 @@ from ftlab.rules.reading.schedules import (
     stepping,
 )
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -153,14 +153,11 @@ class ScheduleLengthOff(Rule):
     """Finds schedules whose settings make them too short, too long or constant."""
 
     code = "OPT011"
-    requires = (needs_schedule,)
+    requires = needs_schedule
     caused_by = ("OPT003",)
+    applies = staticmethod(may_be_scheduled)
 
-    def applies(self, run: Run) -> bool:
-        """Tell whether there is a schedule, or nothing has been stepped yet."""
-        return may_be_scheduled(run)
-
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield what is wrong with each schedule; that it ends too early, once."""
         plans = plans_of(run)
         for plan in plans:
@@ -418,7 +415,8 @@ class ScheduleLengthOff(Rule):
             fix=fix,
             places=places,
             steps=steps or (-1, max(-1, run.last_step)),
-            evidence={"reason": reason, **lengths, **evidence},
+            reason=reason,
+            evidence={**lengths, **evidence},
             healthy="a schedule as long as the run, a warm-up of 3-10 % of it",
         )
 

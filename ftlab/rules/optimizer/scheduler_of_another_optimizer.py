@@ -31,13 +31,13 @@ model.
   torch warns "Detected call of `lr_scheduler.step()` before `optimizer.step()`"
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -50,9 +50,9 @@ class SchedulerOfAnotherOptimizer(Rule):
 
     code = "OPT008"
     status = "stable"
-    requires = (needs_scheduler_steps,)
+    requires = needs_scheduler_steps
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding per scheduler."""
         schedulers = run.facts.schedulers
         owners = [each.get("optimizer_index") for each in schedulers]
@@ -78,8 +78,7 @@ class SchedulerOfAnotherOptimizer(Rule):
         first, last = moves[0], moves[-1]
         used = updates[-1].target
         rate = next(iter(_rates(run, updates[-1])), float("nan"))
-        return self.finding(
-            Severity.ERROR,
+        return self.error(
             f"{at_steps(first.step, last.step)}: scheduler {index} moved its rate from "
             f"{number(first.detail['lr_before'][0])} to "
             f"{number(last.detail['lr_after'][0])}; {used} stepped at {number(rate)} "
@@ -92,8 +91,8 @@ class SchedulerOfAnotherOptimizer(Rule):
                 Place("optimizer", used),
             ],
             steps=(first.step, last.step),
+            reason="owner-never-steps",
             evidence={
-                "reason": "owner-never-steps",
                 "moves": len(moves),
                 "threshold": MOVES,
                 "rate_in_use": float(rate),

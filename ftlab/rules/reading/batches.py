@@ -7,6 +7,7 @@ import numpy as np
 
 from ftlab.records.batch_facts import Oddity, OddKind, SeenBatches
 from ftlab.records.finding import Place
+from ftlab.rules.reading.samples import row_name
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
 
@@ -34,8 +35,7 @@ class OddBatch:
     @property
     def sample(self) -> str:
         """The row, as places name it."""
-        micro, row = self.odd.micro_batch, self.odd.row
-        return f"{row} of micro-batch {micro}" if micro else str(row)
+        return row_name(self.odd.micro_batch, self.odd.row)
 
     @property
     def places(self) -> tuple[Place, ...]:

@@ -11,7 +11,7 @@ from ftlab.records.data_scan import DataIssue, Spot
 from ftlab.records.finding import Finding, Place
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.reading.row_kind import Kind, percent
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Rule, to_runs_with
 from ftlab.runlog.run import Run
 
 NEEDS = Need(
@@ -36,12 +36,9 @@ class RowRule(Rule):
         The kinds of faults, each a finding of its own.
     """
 
-    requires = (NEEDS,)
+    requires = NEEDS
     kinds: ClassVar[tuple[Kind, ...]]
-
-    def applies(self, run: Run) -> bool:
-        """Leave out runs of a model whose dataset was not scanned."""
-        return not run.facts.model or NEEDS.present(run)
+    applies = to_runs_with(NEEDS.present)
 
     def issues(self, known: ScannedRows) -> Iterator[tuple[Kind, DataIssue]]:
         """Yield what the scan has found of each kind."""
@@ -63,8 +60,8 @@ class RowRule(Rule):
                 fix=issue.fix,
                 places=[place_of(spot) for spot in issue.spots],
                 steps=(-1, -1),
+                reason=kind.name,
                 evidence={
-                    "reason": kind.name,
                     "rows": issue.rows,
                     "share": issue.share,
                     "threshold": kind.warns_from,

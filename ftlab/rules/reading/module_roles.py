@@ -41,15 +41,7 @@ _ATTENTION_IN = frozenset(
     )
 )
 _ATTENTION_OUT = frozenset(
-    (
-        "o_proj",
-        "o",
-        "attn_out",
-        "to_out",
-        "out_lin",
-        "wo",
-        "attn_proj",
-    )
+    ("o_proj", "o", "attn_out", "to_out", "out_lin", "wo", "attn_proj")
 )
 _FEED_FORWARD = frozenset(
     (

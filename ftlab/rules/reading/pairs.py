@@ -7,7 +7,7 @@ import numpy as np
 
 from ftlab.records.finding import Place
 from ftlab.records.pair_facts import EqualPair, SeenPairs
-from ftlab.rules.reading.samples import is_causal, samples_of
+from ftlab.rules.reading.samples import is_causal, row_name, samples_of
 from ftlab.runlog.run import Run
 
 PREFERENCE = re.compile("DPO|CPO|ORPO|Reward|Preference|SimPO|IPO")
@@ -50,7 +50,7 @@ def places_of(pairs: tuple[EqualPair, ...]) -> list[Place]:
             (each.other, each.other_micro_batch),
         )
     ]
-    named = (f"{r} of micro-batch {m}" if m else str(r) for r, m in rows)
+    named = (row_name(m, r) for r, m in rows)
     return [Place("sample", name) for name in named]
 
 

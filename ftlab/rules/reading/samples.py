@@ -64,6 +64,10 @@ class Samples:
         """Return the ids of one kind."""
         return self.special.get(kind, frozenset())
 
+    def where(self, chosen: Callable[[SampleFacts], bool]) -> list[Sight]:
+        """Return the samples that are so."""
+        return [each for each in self.sights if chosen(each.sample)]
+
     @property
     def stops(self) -> frozenset[int]:
         """Ids of which one ends a text."""
@@ -125,19 +129,30 @@ NEEDS = Need(
 )
 
 
-def sample_place(sample: SampleFacts) -> Place:
-    """Return the place of a sample in its step."""
-    return Place("sample", _row(sample))
+def row_name(micro_batch: int, row: int) -> str:
+    """Name a row of a step as places do.
+
+    Examples
+    --------
+    >>> from ftlab.rules.reading.samples import row_name
+    >>> row_name(0, 3), row_name(1, 3)
+    ('3', '3 of micro-batch 1')
+    """
+    return f"{row} of micro-batch {micro_batch}" if micro_batch else str(row)
 
 
-def token_place(sample: SampleFacts, position: int) -> Place:
-    """Return the place of a position in a row."""
-    return Place("token", f"{position} of sample {_row(sample)}")
+def row_places(found: Iterable[tuple[str, int]]) -> list[Place]:
+    """Return a place for each position in a row, and then each row once.
 
-
-def _row(sample: SampleFacts) -> str:
-    micro = sample.micro_batch
-    return f"{sample.row} of micro-batch {micro}" if micro else str(sample.row)
+    Examples
+    --------
+    >>> from ftlab.rules.reading.samples import row_places
+    >>> [str(place) for place in row_places([("3", 0), ("3", 8)])]
+    ['token 0 of sample 3', 'token 8 of sample 3', 'sample 3']
+    """
+    known = list(found)
+    tokens = [Place("token", f"{at} of sample {row}") for row, at in known]
+    return tokens + [Place("sample", row) for row in dict(known)]
 
 
 def token_places(
@@ -145,8 +160,7 @@ def token_places(
 ) -> list[Place]:
     """Return a token and its sample for the first of them."""
     chosen = [sight.sample for sight in list(sights)[:PLACES]]
-    tokens = [token_place(each, position(each)) for each in chosen]
-    return tokens + list(dict.fromkeys(map(sample_place, chosen)))
+    return row_places((row_name(e.micro_batch, e.row), position(e)) for e in chosen)
 
 
 def is_causal(sample: SampleFacts) -> bool:

@@ -1,6 +1,7 @@
 """What rules that name tokens of samples have in common: needs, places, evidence."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
@@ -13,7 +14,7 @@ from ftlab.rules.reading.turns import (
     turn_places,
     turn_sights,
 )
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Need, Needs, Rule, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -31,20 +32,25 @@ TOKENS = Need(
 )
 
 
+def _told(reason: str, evidence: Evidence) -> dict[str, float | int | str]:
+    return {"reason": reason, **evidence} if reason else dict(evidence)
+
+
 class SampleRule(Rule):
     """A rule about the tokens of samples, their turns among them."""
 
-    requires = (TOKENS,)
+    requires: ClassVar[Needs] = TOKENS
 
     def of_samples(
         self,
-        severity: Severity,
         says: str,
         found: Sequence[Sight],
         at: Callable[[SampleFacts], int],
         *,
+        severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
+        reason: str = "",
         evidence: Evidence,
         healthy: str,
         settings: Sequence[Place] = (),
@@ -58,20 +64,25 @@ class SampleRule(Rule):
             fix=fix,
             places=[*settings, *token_places(found, at)],
             steps=steps,
-            evidence={**evidence, "sample": first.row, "position": at(first)},
+            evidence={
+                **_told(reason, evidence),
+                "sample": first.row,
+                "position": at(first),
+            },
             healthy=healthy,
         )
 
     def of_turns(
         self,
         run: Run,
-        severity: Severity,
         says: str,
         found: Turns,
         at: Callable[[TurnFacts], int],
         *,
+        severity: Severity = Severity.WARNING,
         cause: str,
         fix: str,
+        reason: str = "",
         evidence: Evidence,
         healthy: str,
         before: Sequence[Place] = (),
@@ -83,7 +94,7 @@ class SampleRule(Rule):
         """
         seen = [sight for sight, _ in found] or turn_sights(run)
         steps = [sight.step for sight in seen] or [0]
-        about = dict(evidence)
+        about = _told(reason, evidence)
         if found:
             sight, turn = found[0]
             about |= {"sample": sight.sample.row, "position": at(turn)}
@@ -102,8 +113,5 @@ class SampleRule(Rule):
 class TurnRule(SampleRule):
     """A rule about the turns of samples."""
 
-    requires = (TURNS,)
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are turns, or nothing is known of the run."""
-        return not run.facts.model or has_turns(run)
+    requires: ClassVar[Needs] = TURNS
+    applies = to_runs_with(has_turns)

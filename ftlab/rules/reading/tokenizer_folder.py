@@ -4,13 +4,7 @@ from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
 
-IDS = (
-    "vocabulary",
-    "merges",
-    "model",
-    "normaliser",
-    "pre-tokeniser",
-)
+IDS = ("vocabulary", "merges", "model", "normaliser", "pre-tokeniser")
 """Parts of a fingerprint that decide which ids a text has."""
 
 

@@ -8,7 +8,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
-from ftlab.rules.reading.samples import PLACES, without_tokens
+from ftlab.rules.reading.samples import PLACES, row_name, row_places, without_tokens
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
 
@@ -63,22 +63,36 @@ NEEDS = Need(
 
 
 def turn_places(
-    chosen: Iterable[tuple[TurnSight, TurnFacts]],
-    position: Callable[[TurnFacts], int],
+    chosen: Iterable[tuple[TurnSight, TurnFacts]], position: Callable[[TurnFacts], int]
 ) -> list[Place]:
     """Return a token of each, and their samples."""
-    some = list(chosen)[:PLACES]
-    tokens = [
-        Place("token", f"{position(turn)} of sample {_row(sight.sample)}")
-        for sight, turn in some
+    some = [(sight.sample, position(turn)) for sight, turn in list(chosen)[:PLACES]]
+    rows = ((row_name(each.micro_batch, each.row), at) for each, at in some)
+    return list(dict.fromkeys(row_places(rows)))
+
+
+def turns_where(
+    run: Run, chosen: Callable[[TurnFacts], bool]
+) -> list[tuple[TurnSight, TurnFacts]]:
+    """Return the turns that are so, each with the sample that holds it."""
+    return [
+        (s, turn) for s in turn_sights(run) for turn in s.sample.turns if chosen(turn)
     ]
-    samples = (Place("sample", _row(sight.sample)) for sight, _ in some)
-    return [*dict.fromkeys(tokens), *dict.fromkeys(samples)]
 
 
-def _row(sample: SampleTurns) -> str:
-    micro = sample.micro_batch
-    return f"{sample.row} of micro-batch {micro}" if micro else str(sample.row)
+def is_answer(turn: TurnFacts) -> bool:
+    """Tell whether it is the text of an answer."""
+    return turn.role == ANSWERS and turn.part == "text"
+
+
+def opens_answer(turn: TurnFacts) -> bool:
+    """Tell whether an answer begins behind it."""
+    return turn.role == ANSWERS and turn.part in OPENINGS
+
+
+def answers_of(sample: SampleTurns) -> list[TurnFacts]:
+    """List the texts of answers."""
+    return list(filter(is_answer, sample.turns))
 
 
 def empty_answers(sample: SampleTurns) -> Iterator[TurnFacts]:

@@ -128,10 +128,7 @@ def extra_places(cut: MeasuredCut) -> list[Place]:
     if cut.kind == "no-grad":
         return [Place("call", "torch.no_grad")]
     if cut.module_class in PACKED:
-        return [
-            Place("op", "gemv_4bit"),
-            Place("config", "packing_format_for_cpu"),
-        ]
+        return [Place("op", "gemv_4bit"), Place("config", "packing_format_for_cpu")]
     ends = [Place("module", cut.to)] if cut.to else []
     return [*ends, *([Place("op", cut.op)] if cut.op else [])]
 

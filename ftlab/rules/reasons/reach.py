@@ -126,9 +126,4 @@ _NONE: tuple[Test, ...] = (
     quiet_adapter,
     lowest_layers,
 )
-_ZERO: tuple[Test, ...] = (
-    _times_zero,
-    _no_labels,
-    _half_precision,
-    _zero_at_loss,
-)
+_ZERO: tuple[Test, ...] = (_times_zero, _no_labels, _half_precision, _zero_at_loss)

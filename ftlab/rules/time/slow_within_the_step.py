@@ -35,7 +35,7 @@ is met there is the device's, not its own.
 import ast
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import (
     LEAST_SAMPLES,
@@ -44,7 +44,7 @@ from ftlab.rules.reading.timing import (
     at_line,
     step_times,
 )
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -63,9 +63,9 @@ class SlowWithinTheStep(Rule):
     """Finds what slows steps down without being part of the model."""
 
     code = "TIM003"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each reason."""
         times = step_times(run)
         if times is None:

@@ -33,12 +33,10 @@ line. On a GPU the host's wait may hide behind work that the device still has to
 """
 
 import math
-from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, NotChecked, Place
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -53,9 +51,9 @@ class WaitsForData(Rule):
     """Finds steps that wait for their batch."""
 
     code = "TIM001"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding over all settled steps."""
         times = step_times(run)
         if times is None or times.seconds["data"] < LEAST:
@@ -71,10 +69,10 @@ class WaitsForData(Rule):
             "spent waiting for the next batch",
             cause=cause,
             fix=fix,
-            places=[
-                Place("config", "num_workers"),
-                *([Place("call", place.place)] if place is not None else ()),
-            ],
+            places={
+                "config": "num_workers",
+                "call": [place.place] if place is not None else (),
+            },
             steps=times.steps,
             evidence={
                 "share": share,

@@ -32,11 +32,9 @@ ten steps of training takes longer than these.
 - huggingface/transformers, `TrainerCallback`
 """
 
-from collections.abc import Iterator
-
-from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.finding import Place
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import Results, Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -67,9 +65,9 @@ class WorkBesideTheStep(Rule):
     """Finds what takes time between steps."""
 
     code = "TIM002"
-    requires = (NEEDS,)
+    requires = NEEDS
 
-    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+    def check(self, run: Run) -> Results:
         """Yield one finding for each kind of work."""
         times = step_times(run)
         if times is None:
@@ -78,7 +76,7 @@ class WorkBesideTheStep(Rule):
             if times.share(phase) >= least and times.seconds[phase] >= LEAST:
                 yield from self._finding(times, phase, least)
 
-    def _finding(self, times: StepTimes, phase: str, least: float) -> Iterator[Finding]:
+    def _finding(self, times: StepTimes, phase: str, least: float) -> Results:
         place = times.hottest(phase)
         if phase == "other" and place is None:
             return  # a trainer's own work: nothing that its user could change

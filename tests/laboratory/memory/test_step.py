@@ -1,5 +1,7 @@
 """What a step takes, predicted from shapes, against what is measured."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -25,9 +27,15 @@ def assert_alike(predicted, measured):
     assert predicted.at_peak() == pytest.approx(there, rel=WITHIN, abs=small)
 
 
-@pytest.mark.parametrize("checkpointing", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("family", FAMILIES)
+def _cases():
+    """All ways with one family, and one way with the others; the rest is slow."""
+    for family, way, again in itertools.product(FAMILIES, WAYS, [False, True]):
+        usual = family == "llama" or (way == "lora" and not again)
+        marks = () if usual else pytest.mark.slow
+        yield pytest.param(family, way, again, marks=marks)
+
+
+@pytest.mark.parametrize(("family", "way", "checkpointing"), _cases())
 def test_predicts_within_ten_percent(family, way, checkpointing, tmp_path):
     model = prepared(family, way, tmp_path)
     plan = StepPlan(optimizer_maker("adamw"), checkpointing)

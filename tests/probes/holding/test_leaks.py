@@ -16,6 +16,28 @@ from tests.runs import only
 
 STEPS = 20
 
+USUAL = [
+    "loss-list",
+    "closure",
+    "hook",
+    "cycle",
+    "lru-cache",
+    "traceback",
+    "queue",
+    "carried-state",
+    "optimizer-of-a-deleted-model",
+]
+"""The first ring has one of each way to hold; the others are slow."""
+
+leaks = pytest.mark.parametrize(
+    "leak",
+    [
+        pytest.param(each, marks=() if each.id in USUAL else pytest.mark.slow)
+        for each in LEAKS
+    ],
+    ids=lambda leak: leak.id,
+)
+
 
 @pytest.fixture
 def _collector() -> Iterator[None]:
@@ -57,7 +79,7 @@ def _findings(
 
 
 @pytest.mark.usefixtures("_collector")
-@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
+@leaks
 def test_the_holder_is_named_within_twenty_steps(tmp_path: Path, leak: Leak) -> None:
     finding = only(_findings(tmp_path, leak), holder=leak.kind)
     name = finding.places[0].name
@@ -103,6 +125,6 @@ def test_what_grows_at_some_steps_only_is_named_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_collector")
-@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.id)
+@leaks
 def test_its_healthy_twin_is_not_told(tmp_path: Path, leak: Leak) -> None:
     assert _findings(tmp_path, leak, healthy=True) == []

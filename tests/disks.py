@@ -14,7 +14,7 @@ def disk_of(size):
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(tmp_path)]
         can = shutil.which("mount")
         if can is None or subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("needs root")
+            pytest.skip(f"to mount a tmpfs of {size} needs root")
         try:
             yield tmp_path
         finally:

@@ -95,8 +95,9 @@ class Leaks(Probe):
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
         """Tell what was found even if no update comes."""
-        if not self._summed:
-            self._end_of_forwards()
+        if not self._summed:  # a look in the middle of a loop does not end it
+            self._found += self._pending
+            self._pending = []
         found, self._found = self._found, []
         return [replace(e, detail={**e.detail, "unfinished": True}) for e in found]
 

@@ -101,3 +101,18 @@ def test_its_healthy_twin_is_not_told(
 ) -> None:
     made = source.format(kept=kept)
     assert _findings(script, made, updates=3, rounds=4) == []
+
+
+def test_looking_at_the_run_in_the_middle_of_a_loop_does_not_end_it(
+    script: types.ModuleType,
+) -> None:
+    exec(MONITORED.format(kept="loss"), vars(script))
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with ftlab.watch(model, optimizer) as watch:
+        for _ in range(FORWARDS):
+            script.look(model, torch.randn(64, 64))
+            assert watch.run.last_step == -1
+            assert watch.findings is not None
+    (finding,) = (each for each in watch.findings if each.code == "MEM001")
+    assert finding.places[0].name == "run_of_forwards.losses"

@@ -1,8 +1,11 @@
 """Keeps ftlab's own share of the training thread's time within a budget.
 
-What a step may cost is added to a purse, what measuring beyond every step's has cost is
-taken out. What has waited longest for its turn is next: it is taken once the purse is
-not empty, and where it is costly, alone. So intervals stretch, all by the same factor.
+A light step records gradients, loss, rates, the order of operations and times. A full
+one looks at everything, but for what takes turns: of that what has waited longest, what
+is costly alone. What a step may cost beyond a light one goes into two purses, half
+each: for full steps, and for turns; what the former does not need is the latter's.
+Where a purse is empty nothing is taken. So intervals stretch, of all turns by the same
+factor.
 """
 
 import time
@@ -13,18 +16,24 @@ from typing import Any
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
 from ftlab.probes.schedule import Schedule, Turn
-from ftlab.records.budget import FIRST_LOOK, SHORTEST
+from ftlab.records.budget import FIRST_LOOK, SHORTEST, STRIDE
 from ftlab.records.errors import BadValueError
 
 SAVED = 8
 """Steps whose allowance is saved at most: more would be spent in one go."""
 
 LEAST = 0.5
-"""Share of the allowance that is left to turns, whatever every step costs by itself.
+"""Share of the allowance that is left to full steps, whatever light ones cost.
 
-What is recorded in every step of a tiny model takes more than the millisecond that is
-allowed. With a quarter of that, costly probes had a turn after 60 to 125 steps.
+What is recorded in every step of a tiny model may take all of the millisecond that is
+allowed.
 """
+
+LONGEST = 8
+"""Times that `STRIDE` is doubled into at most."""
+
+FULL = "full steps"
+"""What the cost of all that light steps leave out is told as."""
 
 _LATEST = 0.25
 """Weight of the latest cost in a mean of costs."""
@@ -134,10 +143,13 @@ schedule.
         self._clock = clock
         self._waiting: dict[str, dict[Turn, _Waiting]] = {}
         self._chosen: dict[int, frozenset[Turn]] = {}
+        self._full: dict[int, bool] = {}
+        self._wanted = self._latest = -1
         self.first = 0
-        self._saved = self._allowed = self._credit = 0.0
-        self._usual = self._turns = 0.0
+        self._saved = self._for_full = self._allowed = self._credit = 0.0
+        self._usual = self._beyond = self._turns = 0.0
         self._promised: dict[int, _Promise] = {}
+        self._lights = self._fulls = 0
         self._ended: float | None = None
         self._own = own_time.seconds
 
@@ -162,39 +174,78 @@ schedule.
         if own:
             self._turns += seconds
 
+    def is_full(self, step: int) -> bool:
+        """Tell whether a step is measured in full, or lightly to keep the budget."""
+        full = self._full.get(step)
+        if full is None:
+            before = self._full.get(step - 1, False)
+            full = self._share is None or self._decides(step, before=before)
+            self._full = {step - 1: before, step: full}
+        return full
+
+    def look_closer(self, step: int) -> None:
+        """Measure this step and the next one in full, whatever that costs."""
+        self._wanted = step + 1
+        self._full = {step - 1: self._full.get(step - 1, False), step: True}
+
+    def _decides(self, step: int, *, before: bool) -> bool:
+        place = self._place(step)
+        if place <= STRIDE or place in FIRST_LOOK or step <= self._wanted:
+            return True
+        after = place % self._stride()
+        rich = self._for_full > (self._beyond if before else 0)
+        return (rich and (before or after == 0)) or (before and after == 1)
+
+    def _stride(self) -> int:
+        """Return the distance at which two full steps in a row can be paid for."""
+        stride = STRIDE
+        while stride < LONGEST * STRIDE and stride * self._credit < 4 * self._beyond:
+            stride *= 2
+        return stride
+
     def end(self, step: int) -> dict[str, float]:
         """End a step; return the seconds that ftlab has taken of it."""
         now, own = self._clock(), own_time.seconds
         taken, self._own = own - self._own, own
         turns, self._turns = self._turns, 0.0
         began, self._ended = self._ended, now
+        full = self.is_full(step)
         if (
             began is not None
             and self._share is not None
             and self._place(step) not in FIRST_LOOK
         ):
             self._allowed = self._share * max(now - began - taken, SHORTEST)
-            self._pay(taken, turns, costly=self._promised.get(step, _NOTHING).costly)
+            costly = self._promised.get(step, _NOTHING).costly
+            self._pay(taken, turns, full=full, costly=costly)
         self._promised.pop(step, None)
-        return {"ftlab_seconds": taken}
+        self._fulls += full
+        self._lights += not full
+        return {"ftlab_seconds": taken} if full else {"ftlab_seconds": taken, "light": 1}
 
-    def _pay(self, taken: float, turns: float, *, costly: bool) -> None:
-        """Put the allowance of a step into the purse, and take its turns out.
+    def _pay(self, taken: float, turns: float, *, full: bool, costly: bool) -> None:
+        """Put the allowance of a step into the purses, and take out what is beyond it.
 
         A costly turn has a part in what hooks on modules take, which is not known
         apart; in other steps that is only noise.
         """
-        if costly:
-            turns = max(taken - self._usual, turns)
-        else:
-            weight = _LATEST if self._usual else 1.0
-            self._usual += weight * (taken - turns - self._usual)
+        beyond = max(taken - self._usual, 0.0) if full else 0.0
+        turns = max(beyond - self._beyond, turns) if costly else min(turns, beyond)
+        if not full:
+            self._usual = _mean(self._usual, taken)
+        elif not costly:
+            self._beyond = _mean(self._beyond, beyond - turns)
         self._credit = max(self._allowed - self._usual, LEAST * self._allowed)
-        self._saved = min(self._saved + self._credit - turns, SAVED * self._credit)
+        half = self._credit / 2
+        self._for_full += half - max(beyond - turns, 0.0)
+        over = max(self._for_full - SAVED * half, 0.0)
+        self._for_full -= over
+        self._saved = min(self._saved + half + over - turns, SAVED * self._credit)
 
     def told(self) -> dict[str, dict[str, float]]:
         """Return in how many steps each has measured, and the milliseconds of one."""
-        return {
+        light = {"steps": self._fulls, "planned": 1, "ms": round(1e3 * self._beyond, 3)}
+        return ({FULL: light} if self._lights else {}) | {
             name: {
                 "steps": max(each.times for each in turns.values()),
                 "planned": min(each.interval for each in turns.values()),
@@ -224,7 +275,8 @@ schedule.
     def _chosen_at(self, step: int) -> frozenset[Turn]:
         if step not in self._chosen:
             before = self._chosen.get(step - 1, frozenset())
-            self._chosen = {step - 1: before, step: self._choose(step)}
+            now = self._choose(step) if self.is_full(step) else frozenset()
+            self._chosen = {step - 1: before, step: now}
         return self._chosen[step]
 
     def _choose(self, step: int) -> frozenset[Turn]:
@@ -240,7 +292,9 @@ schedule.
         late.sort(key=lambda each: -each[0])
         # A probe may ask for the next step while this one is yet to be paid for.
         left = self._saved - sum(each.seconds for each in self._promised.values())
-        chosen, cheap, before, costly = set(), self._credit / 2, left, False
+        since, self._latest = step - self._latest, step
+        cheap = self._credit / 2 * min(since, SAVED)
+        chosen, before, costly = set(), left, False
         for share, turn, waiting in late:
             cost = waiting.expected()
             if share < 1:
@@ -256,6 +310,11 @@ schedule.
             left -= cost
         self._promised[step] = _Promise(before - left, costly)
         return frozenset(chosen)
+
+
+def _mean(mean: float, latest: float) -> float:
+    """Go on with a mean of costs; it begins with the first."""
+    return mean + (_LATEST if mean else 1.0) * (latest - mean)
 
 
 def _turns_of(probe: Any) -> Iterator[Turn]:

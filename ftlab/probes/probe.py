@@ -87,6 +87,8 @@ class Moment:
     changed
         In `Probe.before_update`: the gradients were written to after `on_gradients`,
         and not by a clipping function or a scaler.
+    full
+        Whether the step is measured in full, or lightly to keep the budget.
     """
 
     step: int
@@ -95,6 +97,7 @@ class Moment:
     inverse_scale: float | torch.Tensor
     name: Callable[..., int]
     changed: bool = False
+    full: bool = True
 
 
 class Probe:
@@ -112,6 +115,10 @@ class Probe:
     rests
         Set while it has nothing to look at in steps: it is called again when the
         watched parameters are others.
+    light
+        Called in light steps, too. The others are called in full steps alone, of which
+        two follow each other or more, and for what comes seldom: evaluations, merges,
+        saving.
     """
 
     name: ClassVar[str]
@@ -119,6 +126,7 @@ class Probe:
     columns: ClassVar[Sequence[Column]] = ()
     schedule: Schedule = staticmethod(every_step)
     rests: bool = False
+    light: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -127,6 +135,9 @@ class Probe:
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Put hooks on the live objects; every hook's handle is returned."""
         return ()
+
+    def after_light_steps(self) -> None:
+        """Forget what holds for the very next step alone: there were others since."""
 
     def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
         """See the keyword inputs of a training forward; called once per micro-batch."""

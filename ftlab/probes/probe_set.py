@@ -72,6 +72,11 @@ class ProbeSet:
             ]
             for moment in _MOMENTS
         }
+        self._in_light = {
+            moment: [each for each in called if each.probe.light or moment in _EVENTS]
+            for moment, called in self._by_moment.items()
+        }
+        self._latest_full: int | None = None
 
     def attach(self, subject: Subject) -> None:
         """Let each probe put its own hooks on."""
@@ -97,11 +102,13 @@ class ProbeSet:
     ) -> dict[Source, list[Reading]]:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
-        called, known = self._by_moment[moment], step.readings
+        number, event, known = step.step, moment in _EVENTS, step.readings
+        called = self._called(moment, number)
         if not called:
             return found
-        number, event, seen = step.step, moment in _EVENTS, look()
-        self._wake(seen)
+        seen = look()
+        if self._wake(seen):
+            called = self._called(moment, number)
         for each in called:
             if each.probe.rests and not event:
                 continue
@@ -121,7 +128,7 @@ class ProbeSet:
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
         """Collect what probes know on the host when a step is over."""
         seen = look()
-        for each in self._by_moment["on_close"]:
+        for each in self._called("on_close", step.step):
             if each.probe.rests:
                 continue
             began = time.perf_counter() if each.counted else 0.0
@@ -134,12 +141,26 @@ class ProbeSet:
                 self._count(each.name, step.step, began)
         step.values.update(self.budget.end(step.step))
 
-    def _wake(self, seen: Moment) -> None:
+    def _called(self, moment: str, step: int) -> "list[_Called]":
+        """Return who is called; before a full step that follows light ones, tell so."""
+        if not self.budget.is_full(step):
+            return self._in_light[moment]
+        if step != self._latest_full:
+            if self._latest_full not in (None, step - 1):
+                for probe in tuple(self._probes.values()):
+                    probe.after_light_steps()
+            self._latest_full = step
+        return self._by_moment[moment]
+
+    def _wake(self, seen: Moment) -> bool:
         """Let all probes look again when the watched parameters are others."""
-        if seen.tensors is not self._tensors:
-            self._tensors = seen.tensors
-            for probe in self._probes.values():
-                probe.rests = False
+        if seen.tensors is self._tensors:
+            return False
+        self._tensors = seen.tensors
+        for probe in self._probes.values():
+            probe.rests = False
+        self.budget.look_closer(seen.step)
+        return True
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""
@@ -181,8 +202,9 @@ class ProbeSet:
     def _drop(self, name: str, where: str, error: Exception) -> None:
         if self._probes.pop(name, None) is None:
             return
-        for moment, called in self._by_moment.items():
-            self._by_moment[moment] = [each for each in called if each.name != name]
+        for known in (self._by_moment, self._in_light):
+            for moment, called in known.items():
+                known[moment] = [each for each in called if each.name != name]
         stack = self._handles.pop(name, None)
         if stack is not None:
             stack.remove()

@@ -62,7 +62,8 @@ class Samples:
     Parameters
     ----------
     interval
-        Number of steps from one to the next.
+        Number of steps from one to the next; where it is not asked for that very step,
+        the first one after it that it is asked for.
 
     Examples
     --------
@@ -72,18 +73,22 @@ class Samples:
     [40, 41, 42, 43, 48, 56]
     """
 
-    __slots__ = ("_first", "_interval")
+    __slots__ = ("_first", "_interval", "_latest", "_times")
 
     def __init__(self, interval: int) -> None:
         self._interval = interval
         self._first: int | None = None
+        self._latest = self._times = 0
 
     def __call__(self, step: int) -> bool:
         """Tell whether to look at a step."""
         if self._first is None or step < self._first:
             self._first = step
+            self._latest = self._times = 0
         since = step - self._first
-        return since < DENSE or since % self._interval == 0
+        if since // self._interval > self._times:
+            self._times, self._latest = since // self._interval, since
+        return since < DENSE or since == self._latest
 
 
 def every(interval: int) -> Turn:

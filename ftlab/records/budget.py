@@ -8,3 +8,7 @@ SHORTEST = 0.05
 
 FIRST_LOOK = (0, 1, 2, 3, 4, 8, 16)
 """Steps that are measured whole, outside the budget, counted from the first one."""
+
+STRIDE = 8
+"""Full steps that follow light ones begin at multiples of this, or of 2, 4 and 8 times
+as many: so two runs of one training have some of them in common."""

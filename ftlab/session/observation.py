@@ -120,6 +120,7 @@ class Observation:
             budget=Budget(plan.budget),
         )
         self.keeper = plan.keeper(self)
+        self.recorder.prompt = self.keeper is not None
 
     def start(self) -> "Observation":
         """Attach to the live objects and begin to log."""
@@ -181,9 +182,10 @@ class Observation:
         if isinstance(record, StepRecord):
             self.latest = record
             stamp = self.recorder.stamp, self.subject.stamp
-            if stamp != self._stamp or record.step >= self._looked + FACTS_INTERVAL:
-                self._stamp, self._looked = stamp, record.step
-                self._read_facts(record.step)
+            step = self.recorder.step - 1  # what is read is of now
+            if stamp != self._stamp or step >= self._looked + FACTS_INTERVAL:
+                self._stamp, self._looked = stamp, step
+                self._read_facts(step)
         self.background.put(record)
 
     def _read_facts(self, step: int) -> None:

@@ -42,6 +42,7 @@ class TeacherModes(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self._due = every(interval)
+        self._in_full = every(1)
         self._passes: Passes | None = None
         self._able: dict[str, weakref.ref[torch.nn.Module]] = {}
         self._inside: list[Teacher] = []
@@ -89,7 +90,8 @@ class TeacherModes(Probe):
         An evaluation that comes as often as we look falls on one of the two.
         """
         step = moment.step + 1
-        if step < DENSE or self._due(step) or self._due(step - 1):
+        again = self._due(step - 1) and self._in_full(step)
+        if step < DENSE or self._due(step) or again:
             if moment.tensors.names != self._trained:
                 self._trained = moment.tensors.names
                 self._plan(moment.subject)

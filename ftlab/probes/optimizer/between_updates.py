@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ftlab.probes.optimizer.put_back import trained_tensors
 from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
-from ftlab.probes.schedule import every
 from ftlab.probes.tensors.base_sample import spread
 
 TENSORS = 3
@@ -52,7 +51,6 @@ class BetweenUpdates(Probe):
     """Tell what has become of the weights since the last update."""
 
     def __init__(self) -> None:
-        self._due = every(1)
         self._tensors: Tensors | None = None
         self._choose(())
 
@@ -63,6 +61,10 @@ class BetweenUpdates(Probe):
         self._begun: torch.Tensor | None = None
         self._after: torch.Tensor | None = None
         self._evaluated: torch.Tensor | None = None
+
+    def after_light_steps(self) -> None:
+        """Forget what was left by an update that others have followed."""
+        self._after = self._evaluated = None
 
     def on_evaluation(self, moment: Moment) -> Iterable[Reading]:
         """Keep the weights that an evaluation begins with."""
@@ -92,7 +94,7 @@ class BetweenUpdates(Probe):
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
         """Keep what the update has left."""
-        if self._first is not None and self._due(moment.step):
+        if self._first is not None:
             self._after = self._sample()
         return ()
 

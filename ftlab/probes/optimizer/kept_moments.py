@@ -15,7 +15,7 @@ from ftlab.probes.probe import Moment, Probe, Reading, Tensors
 from ftlab.probes.tensors.base_sample import spread
 
 PARAMETERS = 8
-"""Parameters that are looked at, spread over the model."""
+"""Parameters that are looked at, spread over the model; in light steps the first."""
 
 
 class KeptMoments(Probe):
@@ -26,6 +26,8 @@ class KeptMoments(Probe):
     steps that empty moments went on with, ``moments_excess`` how many times too large
     updates become by that.
     """
+
+    light = True
 
     def __init__(self) -> None:
         self._tensors: Tensors | None = None
@@ -40,7 +42,7 @@ class KeptMoments(Probe):
         """See whose moments were there after the last update and are not any more."""
         live = moment.subject.live_optimizers
         self._choose(moment, live)
-        held = self._held(live)
+        held = self._held(moment, live)
         self._empty = {
             id(parameter)
             for parameter, number in held
@@ -53,7 +55,7 @@ class KeptMoments(Probe):
     def after_update(self, moment: Moment) -> Iterable[Reading]:
         """Count those that have new ones now: an idle optimizer has none."""
         live = moment.subject.live_optimizers
-        held = self._held(live)
+        held = self._held(moment, live)
         filled = [(p, n) for p, n in held if _has_moments(p, live[n])]
         begun = [self._known[id(p)] == n for p, n in filled if id(p) in self._empty]
         self._anew += bool(begun)
@@ -87,9 +89,12 @@ class KeptMoments(Probe):
         kept = set(map(id, chosen))
         self._known = {key: own for key, own in self._known.items() if key in kept}
 
-    def _held(self, live: Mapping[int, Any]) -> list[tuple[torch.Tensor, int]]:
+    def _held(
+        self, moment: Moment, live: Mapping[int, Any]
+    ) -> list[tuple[torch.Tensor, int]]:
         """Return what is looked at and still there, with its optimizer's number."""
-        pairs = ((reference(), number) for reference, number in self._looked_at)
+        looked_at = self._looked_at if moment.full else self._looked_at[:1]
+        pairs = ((reference(), number) for reference, number in looked_at)
         return [(each, n) for each, n in pairs if each is not None and n in live]
 
 

@@ -162,5 +162,6 @@ class Steps:
         self, optimizer: torch.optim.Optimizer | None = None, changed: bool = False
     ) -> Moment:
         inverse = self.scaling.inverse(self.now, optimizer)
-        tensors, name = self.watched.tensors, self._book.name
-        return Moment(self.now.step, self.subject, tensors, inverse, name, changed)
+        tensors, name, step = self.watched.tensors, self._book.name, self.now.step
+        full = self._probes.budget.is_full(step)
+        return Moment(step, self.subject, tensors, inverse, name, changed, full)

@@ -18,6 +18,7 @@ class Gradients(Probe):
     something that is neither a clipping function nor a scaler.
     """
 
+    light = True
     name = "gradients"
     table = "tensors"
     columns = (

@@ -1,9 +1,9 @@
 """Whether a model can learn from a batch, or even read it: looked at before it does.
 
-Who calls whom: `BatchChecks.on_batch` queues some reductions in front of each forward.
+Who calls whom: `BatchChecks.on_batch` queues some reductions in front of a forward.
 One step late `ftlab.probes.tokens.batch_oddities` reads what they gave. Where the
 forward raises, no step ends: what was copied to the host in front of it is told by
-`BatchChecks.on_unfinished`.
+`BatchChecks.on_unfinished`. The batch of a light step is kept for that, unread.
 """
 
 import contextlib
@@ -87,6 +87,7 @@ class _Look:
 class BatchChecks(Probe):
     """Look for ids, labels and inputs that a model cannot take or learn from."""
 
+    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("unlabelled", "1", "Micro-batches with labels of which none counts."),
     )
@@ -100,6 +101,7 @@ class BatchChecks(Probe):
         self._limits = BatchLimits()
         self._step = -1
         self._looks: list[_Look] = []
+        self._unread: list[Mapping[str, Any]] = []
         self._events = 0
         self._constant = 0
         self._seen = 0
@@ -117,7 +119,14 @@ class BatchChecks(Probe):
             self._tensors = moment.tensors
             self._limits = limits_of(moment.subject.model)
         if moment.step != self._step:
-            self._step, self._looks = moment.step, []
+            self._step, self._looks, self._unread = moment.step, [], []
+        if not moment.full:
+            self._unread = [inputs]
+            return ()
+        look, values = self._look(inputs)
+        return (Reading(values, partial(self._finish, look, moment.step)),)
+
+    def _look(self, inputs: Mapping[str, Any]) -> tuple[_Look, torch.Tensor]:
         fields = batch_fields(inputs)
         number = len(self._looks)
         values, layout = reduced(fields)
@@ -131,10 +140,19 @@ class BatchChecks(Probe):
             _Early(values),
         )
         self._looks.append(look)
-        return (Reading(values, partial(self._finish, look, moment.step)),)
+        return look, values
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Let go of the batch."""
+        self._unread = []
+        return {}
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
         """Tell of what the step under way was fed, if it is odd."""
+        if step == self._step:
+            while self._unread:
+                with contextlib.suppress(RuntimeError):  # the device is unusable
+                    self._look(self._unread.pop())
         pending = self._looks if step == self._step else []
         for look in pending:
             if look.told:

@@ -221,7 +221,9 @@ schedule.
         self._promised.pop(step, None)
         self._fulls += full
         self._lights += not full
-        return {"ftlab_seconds": taken} if full else {"ftlab_seconds": taken, "light": 1}
+        return (
+            {"ftlab_seconds": taken} if full else {"ftlab_seconds": taken, "light": 1}
+        )
 
     def _pay(self, taken: float, turns: float, *, full: bool, costly: bool) -> None:
         """Put the allowance of a step into the purses, and take out what is beyond it.

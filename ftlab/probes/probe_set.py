@@ -103,13 +103,10 @@ class ProbeSet:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
         number, event, known = step.step, moment in _EVENTS, step.readings
-        called = self._called(moment, number)
-        if not called:
+        if not self._called(moment, number):
             return found
         seen = look()
-        if self._wake(seen):
-            called = self._called(moment, number)
-        for each in called:
+        for each in self._woken(moment, seen):
             if each.probe.rests and not event:
                 continue
             if each.schedule is not None and not self._is_due(each, number, event):
@@ -147,20 +144,22 @@ class ProbeSet:
             return self._in_light[moment]
         if step != self._latest_full:
             if self._latest_full not in (None, step - 1):
-                for probe in tuple(self._probes.values()):
-                    probe.after_light_steps()
+                for name, probe in tuple(self._probes.items()):
+                    try:
+                        probe.after_light_steps()
+                    except Exception as error:  # noqa: BLE001  see above
+                        self._drop(name, f"before step {step}", error)
             self._latest_full = step
         return self._by_moment[moment]
 
-    def _wake(self, seen: Moment) -> bool:
-        """Let all probes look again when the watched parameters are others."""
-        if seen.tensors is self._tensors:
-            return False
-        self._tensors = seen.tensors
-        for probe in self._probes.values():
-            probe.rests = False
-        self.budget.look_closer(seen.step)
-        return True
+    def _woken(self, moment: str, seen: Moment) -> "list[_Called]":
+        """Return who is called: all, anew, where the watched parameters are others."""
+        if seen.tensors is not self._tensors:
+            self._tensors = seen.tensors
+            for probe in self._probes.values():
+                probe.rests = False
+            self.budget.look_closer(seen.step)
+        return self._called(moment, seen.step)
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""

@@ -34,7 +34,8 @@ from ftlab.runlog.writer import LogWriter
 from ftlab.session.background import Background
 
 FACTS_INTERVAL = 8
-"""Steps between two looks for changed settings that nothing has told of."""
+"""Steps between two looks for changed settings that nothing has told of, or more: none
+is taken in light steps."""
 
 _observed: ById[torch.nn.Module, "Observation"] = ById()
 
@@ -183,7 +184,8 @@ class Observation:
             self.latest = record
             stamp = self.recorder.stamp, self.subject.stamp
             step = self.recorder.step - 1  # what is read is of now
-            if stamp != self._stamp or step >= self._looked + FACTS_INTERVAL:
+            due = step >= self._looked + FACTS_INTERVAL and "light" not in record.values
+            if stamp != self._stamp or due:
                 self._stamp, self._looked = stamp, step
                 self._read_facts(step)
         self.background.put(record)

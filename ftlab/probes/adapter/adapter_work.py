@@ -78,9 +78,13 @@ class AdapterWork(SavingWork):
             self._steps.now.ledger.add("unused", TARGET, **detail)
 
     def note(self, op: str, target: str, **detail: Any) -> dict[str, Any]:
-        """Write an operation into the ledger, with the state of the adapter layers."""
+        """Write an operation into the ledger, with the state of the adapter layers.
+
+        In light steps they are read again only where PEFT was heard to change them.
+        """
         self.settle()
-        detail |= self._steps.adapters.state(again=op == "forward" or self._heard)
+        again = self._heard or (op == "forward" and self._steps.full)
+        detail |= self._steps.adapters.state(again=again)
         self._heard = False
         if op == "forward" and self.combination.name:
             self.combination.ran(self._steps.adapters.running())

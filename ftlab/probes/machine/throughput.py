@@ -38,6 +38,7 @@ class Throughput(Probe):
     ) -> None:
         self._clock, self._queue = clock, queue
         self._file: FileIO | None = None
+        self._over = False
         self._waited = float("nan")
         self._began: float | None = None
         self._recent: dict[int, float] = {}
@@ -50,18 +51,21 @@ class Throughput(Probe):
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Close the file at the end."""
+        self._over = False
         return [CallbackHandle(self._close)]
 
     def _close(self) -> None:
-        file, self._file = self._file, None
+        file, self._file, self._over = self._file, None, True
         if file is not None:
             file.close()
 
     def _read_wait(self) -> float:
         """Read a file that is kept open: opening it takes ten times as long."""
         try:
-            if self._file is None:
+            if self._file is None and not self._over:
                 self._file = self._queue.open("rb", buffering=0)
+            if self._file is None:
+                return float("nan")
             return int(os.pread(self._file.fileno(), 128, 0).split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
             return float("nan")

@@ -71,6 +71,11 @@ class Steps:
         book.step = first_step
         self.refresh()
 
+    @property
+    def full(self) -> bool:
+        """Whether the step is measured in full, or lightly to keep the budget."""
+        return self._probes.budget.is_full(self.now.step)
+
     def close(self) -> None:
         """End the step, if an update was attempted in it, and begin the next."""
         step = self.now
@@ -94,7 +99,9 @@ class Steps:
         step = self.now
         if self.watched.stale:
             self.refresh()
-        found = self.versions()
+        # What somebody writes to gradients in between is seen in full steps.
+        seen = step.versions and not self.full
+        found = step.versions if seen else self.versions()
         missing = found.count(None)
         if missing != self._missing:
             self.watched.refresh(step.step, closely=True)
@@ -163,5 +170,4 @@ class Steps:
     ) -> Moment:
         inverse = self.scaling.inverse(self.now, optimizer)
         tensors, name, step = self.watched.tensors, self._book.name, self.now.step
-        full = self._probes.budget.is_full(step)
-        return Moment(step, self.subject, tensors, inverse, name, changed, full)
+        return Moment(step, self.subject, tensors, inverse, name, changed, self.full)

@@ -159,24 +159,41 @@ class Shielded:
 
     def __init__(self, listener: Any, failed: Callable[[Exception], None]) -> None:
         self._silent = False
+        self._failed = failed
         self.lock = threading.RLock()
+        names = filter(_TOLD.match, vars(Listener))
+        self._methods = {n: getattr(listener, n) for n in names if hasattr(listener, n)}
         # Made here and not when first called: that may be within torch.compile, where
         # Dynamo would trace the making.
-        for name in filter(_TOLD.match, vars(Listener)):
-            if hasattr(listener, name):
-                told = shield(self._unless_silent(listener, name), failed)
-                setattr(self, name, told)
+        for name in self._methods:
+            setattr(self, name, shield(self._told_alone(name), failed))
 
     def silence(self) -> None:
         """Pass nothing on any more."""
         self._silent = True
 
-    def _unless_silent(self, listener: Listener, name: str) -> Callable[..., None]:
-        method = getattr(listener, name)
+    def wants(self, name: str) -> bool:
+        """Tell whether it hears of such an operation."""
+        return name in self._methods
 
+    def hear(self, name: str, args: tuple[Any, ...]) -> None:
+        """Pass on what `is_told` holds for, within a `shield` of the caller's."""
+        if self._silent:
+            return
+        try:
+            with self.lock:
+                self._methods[name](*args)
+        except Exception as error:  # noqa: BLE001  training goes on without us
+            self._failed(error)
+
+    def _told_alone(self, name: str) -> Callable[..., None]:
         def pass_on(*args: Any) -> None:
-            if not (self._silent or replaying.active() or is_traced()):
-                with self.lock:
-                    method(*args)
+            if is_told():
+                self.hear(name, args)
 
         return pass_on
+
+
+def is_told() -> bool:
+    """Tell whether this is training, which nobody has been told of before."""
+    return not (replaying.active() or is_traced())

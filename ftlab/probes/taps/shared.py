@@ -15,7 +15,7 @@ from ftlab.probes.taps import peft
 from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.generation import tap_generation
-from ftlab.probes.taps.listener import Listener
+from ftlab.probes.taps.listener import Listener, Shielded, is_told, shield
 from ftlab.probes.taps.loading import tap_loading
 from ftlab.probes.taps.optimizer import tap_held_step, tap_optimizer_step, tap_zero_grad
 from ftlab.probes.taps.rebinding import one_pass
@@ -27,21 +27,43 @@ from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 
 
 class Everyone:
-    """A listener that passes on what it hears to all listeners."""
+    """A listener that passes on what it hears to all listeners.
+
+    Those that are shielded hear it within one shield: it costs more than most of them.
+    """
 
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
+        self._told: Any = shield(self._tell_shielded, _raise)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def tell(*args: Any) -> None:
-            for listener in tuple(self.listeners):
-                hear = getattr(listener, name, None)
-                if hear is not None:  # some want to know of one thing only
-                    hear(*args)
+            shielded, others = [], []
+            for listener in self.listeners:
+                if isinstance(listener, Shielded):
+                    if listener.wants(name):
+                        shielded.append(listener)
+                elif hasattr(listener, name):  # some want to know of one thing only
+                    others.append(listener)
+            if shielded:
+                self._told(shielded, name, args)
+            for listener in others:
+                getattr(listener, name)(*args)
 
         leave_to_python(tell)
         setattr(self, name, tell)
         return tell
+
+    def _tell_shielded(
+        self, listeners: list[Shielded], name: str, args: tuple[Any, ...]
+    ) -> None:
+        if is_told():
+            for each in listeners:
+                each.hear(name, args)
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 _lock = threading.RLock()

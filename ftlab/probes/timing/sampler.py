@@ -22,6 +22,9 @@ from ftlab.records.step_time import HotPlace
 PERIOD = 0.01
 """Seconds between two looks: one takes about 30 us, which is 0.3 % of the time."""
 
+OFTEN, SELDOM = 500, 0.04
+"""Looks after which they are so many seconds apart: a share is known to 2 % by then."""
+
 AT_ONCE = 0.001
 """Seconds from asking to looking, by which nobody can have waited for the asking."""
 
@@ -54,6 +57,7 @@ class Sampler:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._asked = False
+        self._looks, self._period = 0, PERIOD
         self._last = self._asked_at = self._collecting = 0.0
         self._call = _PENDING(self.look)
 
@@ -98,7 +102,7 @@ class Sampler:
         )
 
     def _run(self) -> None:
-        while not self._ended.wait(PERIOD):
+        while not self._ended.wait(self._period):
             if not self._asked:
                 self._asked = True
                 _calls[id(self)] = self._call
@@ -134,8 +138,11 @@ class Sampler:
 
     def _count(self, frame: types.FrameType) -> None:
         now = time.perf_counter()
+        self._looks += 1
+        if self._looks == OFTEN:
+            self._period = SELDOM
         key = None if self._ended.is_set() else _key(self._phase(), frame)
-        waited = now - self._last > 2 * PERIOD
+        waited = now - self._last > 2 * self._period
         if key is not None and waited and now - self._asked_at < AT_ONCE:
             key = (key[0], "", 0, "", "")  # Python was locked up to now, a line before
         if key is not None:

@@ -295,13 +295,14 @@ schedule.
         # A probe may ask for the next step while this one is yet to be paid for.
         left = self._saved - sum(each.seconds for each in self._promised.values())
         since, self._latest = step - self._latest, step
-        cheap = self._credit / 2 * min(since, SAVED)
+        least = self._credit / 2
+        cheap = least * min(since, SAVED)
         chosen, before, costly = set(), left, False
         for share, turn, waiting in late:
             cost = waiting.expected()
             if share < 1:
                 break
-            if cost <= cheap:
+            if cost <= min(cheap, least):
                 cheap -= cost
             elif left <= 0 or costly:
                 continue

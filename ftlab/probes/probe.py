@@ -200,6 +200,10 @@ class Probe:
         """
         return ()
 
+    def on_spoilt_loss(self, moment: Moment) -> Iterable[Reading]:
+        """Look at a step that ends, and whose loss on the CPU is NaN or infinite."""
+        return ()
+
     def on_unfinished(self, step: int) -> Iterable[Event]:
         """Tell what cannot wait for the end of a step, which may never come.
 

@@ -24,6 +24,7 @@ _EVENTS = (
     "on_adapters",
     "on_handover",
     "on_save",
+    "on_spoilt_loss",
     "on_unfinished",
 )
 """What does not come in each step, and waits for no turn."""
@@ -105,8 +106,8 @@ class ProbeSet:
         number, event, known = step.step, moment in _EVENTS, step.readings
         if not self._called(moment, number):
             return found
-        seen = look()
-        for each in self._woken(moment, seen):
+        seen = self._awake(look)
+        for each in self._called(moment, number):
             if each.probe.rests and not event:
                 continue
             if each.schedule is not None and not self._is_due(each, number, event):
@@ -152,14 +153,16 @@ class ProbeSet:
             self._latest_full = step
         return self._by_moment[moment]
 
-    def _woken(self, moment: str, seen: Moment) -> "list[_Called]":
-        """Return who is called: all, anew, where the watched parameters are others."""
+    def _awake(self, look: Callable[[], Moment]) -> Moment:
+        """Look, and let all probes do so anew where the watched tensors are others."""
+        seen = look()
         if seen.tensors is not self._tensors:
             self._tensors = seen.tensors
             for probe in self._probes.values():
                 probe.rests = False
             self.budget.look_closer(seen.step)
-        return self._called(moment, seen.step)
+            seen = look()
+        return seen
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""

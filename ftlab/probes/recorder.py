@@ -80,6 +80,9 @@ class Recorder:
         Set from outside where each record is waited for: those of light steps are not
         made together then.
 
+    more
+        Whether the record of another step follows at once.
+
     Notes
     -----
     What is done to the model after its last step (saved, loaded, merged) is given at
@@ -124,7 +127,7 @@ class Recorder:
         budget: Budget | None = None,
     ) -> None:
         self.trainer_step: int | None = None
-        self.prompt = False
+        self.prompt = self.more = False
         self._subject = subject
         self._sink = sink
         self._probes = ProbeSet(probes, budget)
@@ -281,6 +284,9 @@ class Recorder:
     def _deliver(self, *, wait: bool = False) -> None:
         while self._waiting and (wait or self._waiting[0].delivery.arrived()):
             harvest = self._waiting.popleft()
+            self.more = bool(self._waiting) and (
+                wait or self._waiting[0].delivery.arrived()
+            )
             arrays = harvest.delivery.arrays(wait=wait)
             for record in self._records(harvest, arrays):
                 self._sink(record)

@@ -183,11 +183,11 @@ class Observation:
         if isinstance(record, StepRecord):
             self.latest = record
             stamp = self.recorder.stamp, self.subject.stamp
-            step = self.recorder.step - 1  # what is read is of now
-            due = step >= self._looked + FACTS_INTERVAL and "light" not in record.values
-            if stamp != self._stamp or due:
-                self._stamp, self._looked = stamp, step
-                self._read_facts(step)
+            due = record.step >= self._looked + FACTS_INTERVAL
+            due = stamp != self._stamp or (due and "light" not in record.values)
+            if due and not self.recorder.more:  # what is read is of now
+                self._stamp, self._looked = stamp, record.step
+                self._read_facts(record.step)
         self.background.put(record)
 
     def _read_facts(self, step: int) -> None:

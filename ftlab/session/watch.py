@@ -264,12 +264,14 @@ def watch(
         are measured more often, for most faults show in them.
     budget
         Share of the training thread's time that ftlab may take, above 0 and at most 1.
-        Gradients, losses, rates, clipping, samples and the ledger are recorded at every
-        step, even where that alone takes more; all else waits for its turn, and longer
-        than ``interval`` where its cost calls for it, but gets half of the share at
-        least: ``watch.cost`` tells. The first look, steps 0 to 4, 8 and 16, is measured
-        whole, and a step counts as at least 50 ms. ``None`` measures everything on
-        schedule, whatever it costs.
+        Gradients, losses, rates, clipping, samples, generators, times and the ledger
+        are recorded at every step, even where that alone takes more. Where the rest
+        does not fit into the share, most steps are light, which means that this is all;
+        of full steps at least two follow each other. What is costly waits for its turn,
+        longer than ``interval`` where its cost calls for it. Full steps and turns get
+        half of the share at least: ``watch.cost`` tells. Steps 0 to 8 and 16 are full,
+        and a step counts as at least 50 ms. ``None`` measures everything on schedule,
+        whatever it costs.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses

@@ -101,7 +101,7 @@ def digests(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
     main = usable.get("input_ids", next(iter(usable.values()), None))
     if main is None:
         return torch.zeros(2, 0)
-    count, mask = main.shape[0], usable.get("attention_mask")
+    count, mask = main.shape[0], _hiding(usable.get("attention_mask"))
     ids = others = as_array(torch.zeros(count, dtype=torch.int64, device=main.device))
     if "input_ids" in usable:
         ids = _sums(main, _mask_of(mask, main))
@@ -109,12 +109,13 @@ def digests(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
         if name in _LAYOUT or each.shape[0] != count:
             continue
         shown = _mask_of(mask, each) if each.shape == main.shape else None
-        of_field = _sums(each, shown) * (2 * zlib.crc32(name.encode()) + 1)
+        of_field = _sums(each, shown) * _number_of(name)
         others = others + _beside(of_field, others)
-    both = (_folded(ids), _folded(others))
-    if isinstance(ids, np.ndarray):
-        return torch.from_numpy(np.stack(both).astype(np.float32))[:, :ROWS]
-    return torch.stack(both).to(torch.float32)[:, :ROWS]
+    if isinstance(ids, np.ndarray) and isinstance(others, np.ndarray):
+        both = _folded(np.stack((ids, others)))
+        return torch.from_numpy(both.astype(np.float32))[:, :ROWS]
+    both = torch.stack((as_tensor(ids), as_tensor(others)))
+    return _folded(both).to(torch.float32)[:, :ROWS]
 
 
 def _is_plain(field: torch.Tensor) -> bool:
@@ -137,6 +138,19 @@ def _whole(field: torch.Tensor) -> torch.Tensor:
     return rows.to(torch.float32).view(torch.int32)
 
 
+@functools.lru_cache(maxsize=64)
+def _number_of(name: str) -> int:
+    """Return an odd number for each field."""
+    return 2 * zlib.crc32(name.encode()) + 1
+
+
+def _hiding(mask: torch.Tensor | None) -> torch.Tensor | None:
+    """Return a mask; ``None`` if it is seen, without waiting, to hide nothing."""
+    held = None if mask is None else as_array(mask)
+    whole = isinstance(held, np.ndarray) and np.count_nonzero(held) == held.size
+    return None if whole else mask
+
+
 def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | None:
     if mask is None or mask.shape != field.shape:
         return None
@@ -152,16 +166,17 @@ def _sums(field: torch.Tensor, mask: torch.Tensor | None) -> Any:
     values = values.reshape(len(values), -1)
     apart = -(-values.shape[1] // WIDEST)
     values = values[:, ::apart]
-    places = as_array(_places(values.shape[1], field.device))
+    places: Any
     if isinstance(values, np.ndarray):
         values = values.astype(np.int64, copy=False)
+        places, total = _on_host(values.shape[1])
+        if mask is None:
+            return values @ places + total
     else:
-        values = values.to(torch.int64)
-    if mask is None:
-        return ((values + 1) * places).sum(1)
+        values, places = values.to(torch.int64), _places(values.shape[1], field.device)
+        if mask is None:
+            return ((values + 1) * places).sum(1)
     shown = as_array(mask).reshape(len(values), -1)[:, ::apart] != 0
-    if isinstance(shown, np.ndarray) and shown.all():
-        return ((values + 1) * places).sum(1)
     # In front of the first that is shown stands -1: any place will do.
     return ((values + 1) * places[shown.cumsum(1) - 1] * shown).sum(1)
 
@@ -173,6 +188,13 @@ def _places(count: int, device: torch.device) -> torch.Tensor:
         torch.arange(count, device=device) << 29
     )
     return mixed.mul_(_ODD).bitwise_or_(1)
+
+
+@functools.lru_cache(maxsize=64)
+def _on_host(count: int) -> tuple[NDArray[np.int64], int]:
+    """Return the numbers of places, and their sum modulo 2**64."""
+    places = _places(count, torch.device("cpu")).numpy()
+    return places, places.sum()
 
 
 def _folded(sums: Any) -> Any:

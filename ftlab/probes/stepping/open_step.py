@@ -1,5 +1,6 @@
 """The optimizer step that is under way, as far as it has been seen."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,6 +115,11 @@ class OpenStep:
             self.loss = loss
         else:
             self.loss = self.loss + loss.to(self.loss.device)
+
+    def is_spoilt(self) -> bool:
+        """Tell whether the loss is no number, where telling makes nothing wait."""
+        loss = self.loss if self.loss_known else None
+        return loss is not None and loss.is_cpu and not math.isfinite(float(loss.sum()))
 
     def read_loss(self) -> None:
         """Queue the sum of the losses."""

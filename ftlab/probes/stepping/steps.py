@@ -82,6 +82,9 @@ class Steps:
         if not step.attempted:
             return
         step.read_loss()
+        if step.is_spoilt():
+            self.tell("on_spoilt_loss")
+            self._probes.budget.look_closer(step.step + 1)
         tell_left_out(step, self.watched, self.subject)
         self._probes.close(step, self._moment)
         self.now = OpenStep(step.step + 1)

@@ -34,9 +34,15 @@ class _Step:
     device: dict[str, torch.Tensor] = field(default_factory=dict)
     host: dict[str, float] = field(default_factory=dict)
 
-    def add(self, name: str, marks: Any) -> None:
-        """Add how many are marked in one micro-batch, where they lie."""
-        count = marks.sum()
+    def add_labels(self, labels: torch.Tensor) -> None:
+        """Add those that are left out, and whether all of the micro-batch are."""
+        ignored = (as_array(labels) == IGNORED_LABEL).sum()
+        self.labels += labels.numel()
+        self.add("ignored", ignored)
+        self.add("unlabelled", 1 * (ignored == labels.numel()))
+
+    def add(self, name: str, count: Any) -> None:
+        """Add what was counted in one micro-batch, where it lies."""
         if not isinstance(count, torch.Tensor):
             self.host[name] = self.host.get(name, 0.0) + float(count)
             return
@@ -56,6 +62,7 @@ class _Step:
         if "ignored" in counts:
             values["ignored"] = counts["ignored"]
             values["labels"] = self.labels - counts["ignored"]
+            values["unlabelled"] = counts["unlabelled"]
         return values
 
 
@@ -75,6 +82,7 @@ class Batches(Probe):
         Column("padding", "tokens", "Positions that it does not attend to."),
         Column("labels", "tokens", "Positions with a label that counts in the loss."),
         Column("ignored", "tokens", "Positions with the label -100."),
+        Column("unlabelled", "1", "Micro-batches with labels of which none counts."),
         Column("batch_size", "1", "Rows of all micro-batches together."),
         Column("sequence", "tokens", "Length of the longest row, padding included."),
         Column("tokens_per_second", "tokens/s", "Attended positions per second."),
@@ -92,8 +100,7 @@ class Batches(Probe):
         _count_positions(self._open, fields, moment.subject)
         labels = fields.get("labels")
         if labels is not None and not labels.is_floating_point():
-            self._open.labels += labels.numel()
-            self._open.add("ignored", as_array(labels) == IGNORED_LABEL)
+            self._open.add_labels(labels)
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
@@ -149,7 +156,7 @@ def _count_positions(
     if tokens is None:
         open_step.attended += rows * length
     else:
-        open_step.add("tokens", tokens)
+        open_step.add("tokens", tokens.sum())
 
 
 def _rows_and_length(positions: torch.Tensor, embedded: bool) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 Who calls whom: `BatchChecks.on_batch` queues some reductions in front of a forward.
 One step late `ftlab.probes.tokens.batch_oddities` reads what they gave. Where the
 forward raises, no step ends: what was copied to the host in front of it is told by
-`BatchChecks.on_unfinished`. The batch of a light step is kept for that, unread.
+`BatchChecks.on_unfinished`. In light steps a batch of whole numbers alone is kept for
+that, unread, and for when the loss is no number.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,6 @@ from ftlab.probes.tokens.repeated_batches import (
 from ftlab.records.batch_facts import Oddity, SeenBatches
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
-from ftlab.records.step import Column
 
 EVENTS = 64
 """Odd steps of a run that are written down."""
@@ -88,9 +88,6 @@ class BatchChecks(Probe):
     """Look for ids, labels and inputs that a model cannot take or learn from."""
 
     light = True
-    columns: ClassVar[Sequence[Column]] = (
-        Column("unlabelled", "1", "Micro-batches with labels of which none counts."),
-    )
 
     def __init__(self) -> None:
         self._begin(None)
@@ -101,7 +98,7 @@ class BatchChecks(Probe):
         self._limits = BatchLimits()
         self._step = -1
         self._looks: list[_Look] = []
-        self._unread: list[Mapping[str, Any]] = []
+        self._unread: list[dict[str, torch.Tensor]] = []
         self._events = 0
         self._constant = 0
         self._seen = 0
@@ -120,14 +117,27 @@ class BatchChecks(Probe):
             self._limits = limits_of(moment.subject.model)
         if moment.step != self._step:
             self._step, self._looks, self._unread = moment.step, [], []
-        if not moment.full:
-            self._unread = [inputs]
-            return ()
-        look, values = self._look(inputs)
-        return (Reading(values, partial(self._finish, look, moment.step)),)
-
-    def _look(self, inputs: Mapping[str, Any]) -> tuple[_Look, torch.Tensor]:
         fields = batch_fields(inputs)
+        if not (
+            moment.full or any(each.is_floating_point() for each in fields.values())
+        ):
+            self._unread = [fields]
+            return ()
+        return self._read(moment, fields)
+
+    def on_spoilt_loss(self, moment: Moment) -> Iterable[Reading]:
+        """Read the batch that has made it."""
+        unread, self._unread = self._unread, []
+        for fields in unread:
+            yield from self._read(moment, fields)
+
+    def _read(
+        self, moment: Moment, fields: dict[str, torch.Tensor]
+    ) -> Iterator[Reading]:
+        look, values = self._look(fields)
+        yield Reading(values, partial(self._finish, look, moment.step))
+
+    def _look(self, fields: dict[str, torch.Tensor]) -> tuple[_Look, torch.Tensor]:
         number = len(self._looks)
         values, layout = reduced(fields)
         look = _Look(
@@ -170,9 +180,6 @@ class BatchChecks(Probe):
         stats = list(read(values, look.layout))
         found = [] if look.told else list(self._oddities(look, stats))
         found += self._over_time(look, stats, values)
-        labels = [s for s in stats if s.whole and s.name == "labels"]
-        if labels:
-            yield {"unlabelled": float(not labels[0].further.any())}
         if not self._seen or (found and self._events < EVENTS):
             self._events += bool(found)
             yield self._event(found, step)

@@ -199,7 +199,9 @@ def _recorder(
     if case.directions:
         probes.append(IntruderCounts(case.directions, COUNTED))
     kept = Budget(budget)
-    return Recorder(subject, probes, sight, first_step=first_step, budget=kept)
+    made = Recorder(subject, probes, sight, first_step=first_step, budget=kept)
+    made.prompt = True  # facts are read as each step ends
+    return made
 
 
 def _others(case: Case) -> dict[str, Any]:

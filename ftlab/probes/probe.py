@@ -136,9 +136,6 @@ class Probe:
         """Put hooks on the live objects; every hook's handle is returned."""
         return ()
 
-    def after_light_steps(self) -> None:
-        """Forget what holds for the very next step alone: there were others since."""
-
     def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
         """See the keyword inputs of a training forward; called once per micro-batch."""
         return ()

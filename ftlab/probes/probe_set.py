@@ -77,7 +77,6 @@ class ProbeSet:
             moment: [each for each in called if each.probe.light or moment in _EVENTS]
             for moment, called in self._by_moment.items()
         }
-        self._latest_full: int | None = None
 
     def attach(self, subject: Subject) -> None:
         """Let each probe put its own hooks on."""
@@ -140,18 +139,8 @@ class ProbeSet:
         step.values.update(self.budget.end(step.step))
 
     def _called(self, moment: str, step: int) -> "list[_Called]":
-        """Return who is called; before a full step that follows light ones, tell so."""
-        if not self.budget.is_full(step):
-            return self._in_light[moment]
-        if step != self._latest_full:
-            if self._latest_full not in (None, step - 1):
-                for name, probe in tuple(self._probes.items()):
-                    try:
-                        probe.after_light_steps()
-                    except Exception as error:  # noqa: BLE001  see above
-                        self._drop(name, f"before step {step}", error)
-            self._latest_full = step
-        return self._by_moment[moment]
+        full = self.budget.is_full(step)
+        return (self._by_moment if full else self._in_light)[moment]
 
     def _awake(self, look: Callable[[], Moment]) -> Moment:
         """Look, and let all probes do so anew where the watched tensors are others."""

@@ -65,6 +65,7 @@ class MergeByHand(Probe):
     once one has changed, when the model is saved, and at the end.
     """
 
+    light = True
     table: ClassVar[str] = "hand_merges"
     columns: ClassVar[Sequence[Column]] = (
         Column("factor", "1", "Times that the weight holds what the adapter adds."),
@@ -91,7 +92,7 @@ class MergeByHand(Probe):
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare with the adapters that this step has used."""
-        if self._alarmed or self._is_time(moment.step):
+        if self._alarmed or (moment.full and self._is_time(moment.step)):
             yield from self._compare(moment, self._due(), used=True)
         if moment.tensors is not self._tensors:
             self._tensors = moment.tensors

@@ -7,7 +7,7 @@ taken out again, or not; copies that are put back; clipping and projections.
 
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ftlab.probes.optimizer.put_back import trained_tensors
 from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
 from ftlab.probes.tensors.base_sample import spread
+from ftlab.probes.tensors.host import as_array, as_tensor
 
 TENSORS = 3
 """Tensors that are sampled, spread over the model: at every step, so few of them."""
@@ -37,18 +38,23 @@ class _Place(NamedTuple):
         elements = tensor.numel()
         return cls(weakref.ref(tensor), elements, -(-elements // VALUES) | 1)
 
-    def read(self) -> torch.Tensor | None:
-        """View them; ``None`` where the tensor has gone or is another one now."""
+    def read(self) -> Any:
+        """View them; ``None`` where the tensor has gone or is another one now.
+
+        An array where they lie on the CPU: this is done twice in each step.
+        """
         tensor, distance = self.tensor(), self.distance
         if tensor is None or tensor.numel() != self.elements:
             return None
         if not tensor.is_contiguous():
             return None
-        return tensor.detach().as_strided((-(-self.elements // distance),), (distance,))
+        return as_array(tensor.detach().view(-1)[::distance])
 
 
 class BetweenUpdates(Probe):
     """Tell what has become of the weights since the last update."""
+
+    light = True
 
     def __init__(self) -> None:
         self._tensors: Tensors | None = None
@@ -57,14 +63,10 @@ class BetweenUpdates(Probe):
     def _choose(self, tensors: Iterable[torch.Tensor]) -> None:
         """Begin anew with these tensors."""
         self._places = [_Place.of(each) for each in tensors]
-        self._first: torch.Tensor | None = None
-        self._begun: torch.Tensor | None = None
-        self._after: torch.Tensor | None = None
-        self._evaluated: torch.Tensor | None = None
-
-    def after_light_steps(self) -> None:
-        """Forget what was left by an update that others have followed."""
-        self._after = self._evaluated = None
+        self._first: Any = None
+        self._begun: Any = None
+        self._after: Any = None
+        self._evaluated: Any = None
 
     def on_evaluation(self, moment: Moment) -> Iterable[Reading]:
         """Keep the weights that an evaluation begins with."""
@@ -86,8 +88,9 @@ class BetweenUpdates(Probe):
             self._first = self._begun = now
             return ()
         found = None
-        if after is not None and after.shape == now.shape == self._first.shape:
-            found = _compared(now, after, self._first, self._begun, seen)
+        if _kind(after) == _kind(now) == _kind(self._first):
+            with np.errstate(all="ignore"):
+                found = _compared(now, after, self._first, self._begun, seen)
         if seen is not None:
             self._begun = now
         return () if found is None else (found,)
@@ -98,10 +101,13 @@ class BetweenUpdates(Probe):
             self._after = self._sample()
         return ()
 
-    def _sample(self) -> torch.Tensor | None:
+    def _sample(self) -> Any:
         parts = [part for each in self._places if (part := each.read()) is not None]
-        whole = parts and len(parts) == len(self._places)
-        return torch.cat(parts) if whole else None
+        if not parts or len(parts) < len(self._places):
+            return None
+        if all(isinstance(each, np.ndarray) for each in parts):
+            return np.concatenate(parts)
+        return torch.cat([as_tensor(each) for each in parts])
 
 
 def _some(moment: Moment) -> list[torch.Tensor]:
@@ -113,19 +119,13 @@ def _some(moment: Moment) -> list[torch.Tensor]:
     return [each for each in chosen if each.device == chosen[0].device]
 
 
-def _compared(
-    now: torch.Tensor,
-    after: torch.Tensor,
-    first: torch.Tensor,
-    begun: torch.Tensor,
-    seen: torch.Tensor | None,
-) -> Reading:
+def _compared(now: Any, after: Any, first: Any, begun: Any, seen: Any) -> Reading:
     """Queue whether weights were written to, and what an evaluation has left."""
     written = (now != after).any()
     values = [written, (now == first).all()]
     if seen is not None:
-        way = (after - begun).float()
-        undone = 1 - ((seen - begun).float() @ way) / (way @ way)
+        way = _floats(after - begun)
+        undone = 1 - (_floats(seen - begun) @ way) / (way @ way)
         values += [written & (now == seen).all(), undone]
 
     def finish(values: NDArray[np.float32]) -> Iterator[Result]:
@@ -135,4 +135,16 @@ def _compared(
             found["left_by_evaluation"] = float(values[3]) if left else 0.0
         yield found
 
+    if isinstance(now, np.ndarray):
+        return Reading(torch.from_numpy(np.array(values, np.float32)), finish)
     return Reading(torch.stack(values).float(), finish)
+
+
+def _kind(sample: Any) -> Any:
+    return type(sample), getattr(sample, "shape", None)
+
+
+def _floats(values: Any) -> Any:
+    if isinstance(values, np.ndarray):
+        return values.astype(np.float32)
+    return values.float()

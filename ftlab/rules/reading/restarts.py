@@ -51,17 +51,25 @@ def restarts_of(run: Run) -> dict[str, Restarts]:
     steps, found = _products(run)
     if not found:
         steps, found = _vectors(run)
-    excused = _excused(run)
+    excused, seen = _excused(run), _compared_until(run)
     merged = {change.layer for change in changes_of(run) if not change.by_rounding}
     restarts = {}
     for adapter, modules in found.items():
         together = np.mean(list(modules.values()), axis=0) >= MOST
-        lost = [int(step) for step in steps[together] if int(step) not in excused]
+        lost = [int(s) for s in steps[together] if s <= seen and int(s) not in excused]
         # What was added to the base by hand is not lost either.
         if lost and merged.isdisjoint(modules):
             names = tuple(name for name, at in modules.items() if (at & together).any())
             restarts[adapter] = Restarts(tuple(lost), names, len(modules))
     return restarts
+
+
+def _compared_until(run: Run) -> float:
+    """Return the last step at which the base is known; light steps do not look."""
+    table = run.steps
+    if "light" not in table or "frozen_compared" not in table:
+        return np.inf
+    return float(table.step[table.known("frozen_compared")].max(initial=-1))
 
 
 def _products(run: Run) -> tuple[NDArray[np.int64], dict[str, dict[str, Bools]]]:

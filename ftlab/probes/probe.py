@@ -116,9 +116,9 @@ class Probe:
         Set while it has nothing to look at in steps: it is called again when the
         watched parameters are others.
     light
-        Called in light steps, too. The others are called in full steps alone, of which
-        two follow each other or more, and for what comes seldom: evaluations, merges,
-        saving.
+        Called in light steps, too. What takes turns (`every`) is not, nor what can wait
+        for a full step, of which two follow each other; but for what comes seldom, such
+        as evaluations, merges and saving, everybody is called.
     """
 
     name: ClassVar[str]
@@ -126,7 +126,7 @@ class Probe:
     columns: ClassVar[Sequence[Column]] = ()
     schedule: Schedule = staticmethod(every_step)
     rests: bool = False
-    light: ClassVar[bool] = False
+    light: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

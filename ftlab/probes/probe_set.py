@@ -74,7 +74,7 @@ class ProbeSet:
             for moment in _MOMENTS
         }
         self._in_light = {
-            moment: [each for each in called if each.probe.light or moment in _EVENTS]
+            moment: [each for each in called if moment in _EVENTS or each.in_light]
             for moment, called in self._by_moment.items()
         }
 
@@ -205,11 +205,13 @@ class ProbeSet:
 class _Called:
     """A probe at one moment, with all at hand that a step asks of it."""
 
-    __slots__ = ("counted", "method", "name", "probe", "schedule", "source")
+    __slots__ = ("counted", "in_light", "method", "name", "probe", "schedule", "source")
 
     def __init__(self, probe: Probe, moment: str, *, counted: bool) -> None:
         self.probe, self.name, self.counted = probe, probe.name, counted
         self.method = getattr(probe, moment)
+        turns = isinstance(probe.schedule, Turn) and probe.schedule.decide is not None
+        self.in_light = probe.light and not turns
         self.schedule = None if probe.schedule is every_step else probe.schedule
         self.source: Source = (probe.name, moment)
 

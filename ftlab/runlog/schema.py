@@ -49,6 +49,7 @@ STEP_VALUES = _table(
     ("seconds", "s", "Wall time of the step."),
     ("cpu_wait", "s", "Time that the training thread waited for a processor."),
     ("ftlab_seconds", "s", "What ftlab took of the training thread in the step."),
+    ("light", "1", "1 in a step that was measured lightly to keep the budget."),
     ("tokens_per_second", "tokens/s", "Throughput without padding."),
     ("rss", "bytes", "Resident memory of the process."),
     ("cuda_allocated", "bytes", "CUDA memory in use by tensors."),

@@ -13,6 +13,7 @@ from ftlab.probes.optimizer.kept_moments import KeptMoments
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import TOGETHER, Recorder
+from ftlab.probes.schedule import every
 from ftlab.probes.stepping.open_step import OpenStep
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens.batch import Batches
@@ -36,7 +37,9 @@ class Chosen(Budget):
 
 
 class Called(Probe):
-    """Notes when it is called."""
+    """Notes when it is called; can wait for a full step."""
+
+    light = False
 
     def __init__(self):
         self.steps = []
@@ -48,9 +51,19 @@ class Called(Probe):
 
 
 class CalledInLight(Called):
-    """Notes when it is called, in light steps, too."""
+    """Notes when it is called, as users' own probes do."""
 
     light = True
+
+
+class InTurn(Called):
+    """Notes when it is called; takes turns."""
+
+    light = True
+
+    def __init__(self):
+        super().__init__()
+        self.schedule = every(1)
 
 
 def recorded(probes, budget, steps=10, made=None, act=lambda *_: None, model=None):
@@ -80,10 +93,12 @@ def told(records):
 
 
 def test_only_some_probes_are_called_in_light_steps():
-    probe, other = Called(), CalledInLight()
-    records = recorded([probe, other], Chosen(0, 1, 4, 5, 6))
+    probe, other, turned = Called(), CalledInLight(), InTurn()
+    records = recorded([probe, other, turned], Chosen(0, 1, 4, 5, 6))
     assert probe.steps == [0, 1, 4, 5, 6]
+    assert set(turned.steps) <= {*probe.steps}
     assert other.steps == list(range(10))
+    assert Probe.light
     light = [each.step for each in steps_of(records) if each.values.get("light")]
     assert light == [2, 3, 7, 8, 9]
 

@@ -23,6 +23,8 @@ class FirstOutputs(HookedProbe, Generic[L]):
     Subclasses say which layers, and what is measured of one: a value per column.
     """
 
+    light = False
+
     def __init__(self) -> None:
         super().__init__()
         self._waiting = True

@@ -38,6 +38,7 @@ class ModelsOnOneBase(Probe):
     batch, where the model is a PeftModel.
     """
 
+    light = False
     table: ClassVar[str] = TABLE
 
     def __init__(self) -> None:

@@ -31,7 +31,6 @@ _OWNERS = (
 class RankBudget(Probe):
     """Count the ranks that are not 0, and note the step that the allocator was told."""
 
-    light = True
     columns = (
         Column("ranks", "1", "Ranks of all AdaLoRA layers together."),
         Column("ranks_kept", "1", "Those whose singular value is not 0."),

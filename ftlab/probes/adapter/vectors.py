@@ -23,6 +23,7 @@ PART = ".ia3_l."
 class Vectors(Probe):
     """Measure every trainable vector of IA3, as the step's forward used it."""
 
+    light = False
     table: ClassVar[str] = "vectors"
     columns = (
         Column("vector_mean", "1", "Mean of the vector."),

@@ -48,8 +48,6 @@ PLACES = 16
 class BatchAttention(Probe):
     """Write down what the first batch attends to and must not."""
 
-    light = True
-
     def __init__(self) -> None:
         self._marks: Marks | None = None
         self._tokenizer: Any = None

@@ -32,7 +32,6 @@ _Code = tuple[str, int]
 class Compilations(Probe):
     """Tell of frames of the model that run eagerly though they were to be compiled."""
 
-    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("compiled_frames", "1", "Frames of the model that were compiled."),
         Column("recompiled_frames", "1", "Those of them that had been before."),

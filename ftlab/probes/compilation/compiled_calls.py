@@ -27,7 +27,6 @@ class CompiledCalls(Probe):
     Calls under a stance such as ``force_eager`` are not counted.
     """
 
-    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("compiled_calls", "1", "Calls of the model from what is compiled."),
         Column("bypassed_calls", "1", "Calls with a graph that passed this by."),

@@ -56,6 +56,7 @@ class TracedModes(Probe):
         Steps between two walks over the model, in which traced modules are looked for.
     """
 
+    light = False
     table: ClassVar[str] = "traced"
     columns: ClassVar[Sequence[Column]] = (
         Column("fixed_off", "1", "Dropouts that are off in training mode."),

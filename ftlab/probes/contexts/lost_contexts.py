@@ -44,7 +44,6 @@ _MISSING = object()
 class LostContexts(Probe):
     """Counts calls of the model in threads and tasks, and tells what they lack."""
 
-    light = True
     columns: ClassVar[tuple[Column, ...]] = (
         Column("calls_elsewhere", "1", "Calls of the model in what the loop started."),
     )

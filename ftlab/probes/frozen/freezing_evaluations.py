@@ -19,6 +19,7 @@ from ftlab.records.step import Block, Column
 class FreezingEvaluations(Probe):
     """Name what learned before an evaluation and was not thawed after it."""
 
+    light = False
     table: ClassVar[str] = "unthawed"
     columns: ClassVar[Sequence[Column]] = (
         Column("thawed", "1", "Tensors that were frozen with it and thawed again."),

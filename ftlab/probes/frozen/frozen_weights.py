@@ -35,6 +35,7 @@ class FrozenWeights(Probe):
         Steps between two comparisons that nothing calls for.
     """
 
+    light = False
     table: ClassVar[str] = "frozen"
     columns: ClassVar[Sequence[Column]] = (
         Column("delta_max", "1", "Largest change of a sampled element since first."),

@@ -34,6 +34,7 @@ Norms = list[tuple[str, "weakref.ref[torch.nn.Module]"]]
 class RunningStatistics(HookedProbe):
     """Read the counters of batch norms before and after forward, and after backward."""
 
+    light = False
     table: ClassVar[str] = "statistics"
     columns: ClassVar[Sequence[Column]] = (
         Column("gathered", "1", "Batches that it took into its statistics in forward."),

@@ -44,7 +44,6 @@ class CopiedForwards(Probe):
     a module of the model has such a forward, and ever more rarely.
     """
 
-    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("borrowed_calls", "1", "Calls of copies that ran the model's forward."),
         Column("copies_apart", "1", "1 if weights of theirs were not the model's."),

@@ -40,6 +40,7 @@ class GraphFlow(HookedProbe):
     not looked into.
     """
 
+    light = False
     table: ClassVar[str] = "cuts"
     columns: ClassVar[Sequence[Column]] = (
         Column("cut", "1", "1 where tensors lost their graph at this module."),

@@ -36,8 +36,6 @@ KEPT = 8
 class Origins(HookedProbe):
     """Tell which operation made a loss or its gradients NaN or infinite."""
 
-    light = True
-
     def __init__(self, interval: int = 16) -> None:
         super().__init__()
         self._due = every(interval)

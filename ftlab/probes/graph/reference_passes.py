@@ -32,6 +32,7 @@ EXACT = (torch.float32, torch.float64)
 class ReferencePasses(Probe):
     """Count the passes of a due step that repeat its training pass."""
 
+    light = False
     columns: ClassVar[Sequence[Column]] = (
         Column("policy_passes", "1", "Passes with a graph, as far as compared."),
         Column("same_passes", "1", "Passes of the model that repeat one of these."),

@@ -30,8 +30,6 @@ SHARE = 0.05
 class KeptOutputs(Probe):
     """Names who holds a step's outputs until the next forward; looks at three steps."""
 
-    light = True
-
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Remember what the model puts out, without holding it."""
         self._outputs: list[weakref.ref[torch.Tensor]] = []

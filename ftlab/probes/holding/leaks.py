@@ -28,7 +28,6 @@ DENSE, SPARSE = 32, 16
 class Leaks(Probe):
     """Reads the bytes in use before each step, and names the holders of a growth."""
 
-    light = True
     columns: ClassVar[tuple[Column, ...]] = (
         Column("idle_bytes", "bytes", "Allocated before the first forward of a step."),
         Column("forward_bytes", "bytes", "Allocated when its last backward begins."),

@@ -65,7 +65,6 @@ class SampleLosses(HookedProbe):
         How many, at least 1.
     """
 
-    light = True
     name: ClassVar[str] = "samples"
 
     def __init__(self, keep: int) -> None:

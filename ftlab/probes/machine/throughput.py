@@ -27,7 +27,6 @@ class Throughput(Probe):
     first forward.
     """
 
-    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("seconds", "s", "Wall time since the end of the step before."),
         Column("cpu_wait", "s", "Of it, the wait for a processor that others had."),

@@ -65,7 +65,6 @@ class MergeByHand(Probe):
     once one has changed, when the model is saved, and at the end.
     """
 
-    light = True
     table: ClassVar[str] = "hand_merges"
     columns: ClassVar[Sequence[Column]] = (
         Column("factor", "1", "Times that the weight holds what the adapter adds."),

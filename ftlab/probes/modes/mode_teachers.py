@@ -32,6 +32,7 @@ SAMPLES, ELEMENTS = 8, 16
 class TeacherModes(Probe):
     """Count passes of teachers with dropout on."""
 
+    light = False
     table: ClassVar[str] = "teachers"
     columns: ClassVar[Sequence[Column]] = (
         Column("dropouts_on", "1", "Dropouts above 0 that were on in its passes."),

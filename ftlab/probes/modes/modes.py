@@ -35,6 +35,7 @@ _KINDS: tuple[Kind, ...] = ("dropout", "statistics", "checkpointing")
 class Modes(Probe):
     """Name what trains in evaluation mode, whenever that has changed."""
 
+    light = False
     table: ClassVar[str] = "modes"
     columns: ClassVar[Sequence[Column]] = (
         Column("dropouts_off", "1", "Dropouts above 0 in it that do nothing."),

@@ -54,8 +54,6 @@ class _Place(NamedTuple):
 class BetweenUpdates(Probe):
     """Tell what has become of the weights since the last update."""
 
-    light = True
-
     def __init__(self) -> None:
         self._tensors: Tensors | None = None
         self._choose(())

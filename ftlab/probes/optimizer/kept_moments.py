@@ -27,8 +27,6 @@ class KeptMoments(Probe):
     updates become by that.
     """
 
-    light = True
-
     def __init__(self) -> None:
         self._tensors: Tensors | None = None
         self._optimizers: list[int] = []

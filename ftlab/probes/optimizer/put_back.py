@@ -42,6 +42,8 @@ class PutBack(Probe):
         Steps between two updates that are looked at: all weights are read three times.
     """
 
+    light = False
+
     def __init__(self, interval: int = 64) -> None:
         self._is_time = every(interval)
         self._update: _Update | None = None

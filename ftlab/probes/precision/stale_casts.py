@@ -30,6 +30,7 @@ LOOKS = 4
 class StaleCasts(Probe):
     """Compare what autocast has kept of a few weights with the weights."""
 
+    light = False
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = (
         Column(

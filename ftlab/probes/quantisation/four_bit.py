@@ -25,8 +25,6 @@ TABLE = "four_bit"
 class FourBit(Probe):
     """Count packed weights at each step, and name those that are read in that state."""
 
-    light = True
-
     def __init__(self) -> None:
         self._layers: list[tuple[str, torch.nn.Module]] = []
 

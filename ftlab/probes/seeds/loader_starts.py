@@ -78,8 +78,6 @@ class LoaderStarts(Probe):
     reads when the first batch is used; later ones count where they are of its dataset.
     """
 
-    light = True
-
     def __init__(self) -> None:
         self._begin()
 

@@ -24,7 +24,6 @@ class RngStates(Probe):
     Nothing is drawn. 24 bits of a CRC-32 are kept, which float32 holds exactly.
     """
 
-    light = True
     columns: ClassVar[Sequence[Column]] = (
         Column("rng_python", "1", "Digest of the state of Python's random."),
         Column("rng_numpy", "1", "Digest of the state of numpy.random."),

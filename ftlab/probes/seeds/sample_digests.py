@@ -42,7 +42,6 @@ _LAYOUT = ("input_ids", "attention_mask", "position_ids", "cu_seq_lens_q")
 class SampleDigests(Probe):
     """Take a digest of the ids of each row, and one of its other inputs."""
 
-    light = True
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = (
         Column("ids", "1", "Digest of a row's ids without padding, 24 bits."),

@@ -18,7 +18,6 @@ class Gradients(Probe):
     something that is neither a clipping function nor a scaler.
     """
 
-    light = True
     name = "gradients"
     table = "tensors"
     columns = (

@@ -24,6 +24,7 @@ class Weights(Probe):
         weight that it is added to, and a budget lets each probe have turns of its own.
     """
 
+    light = False
     name = "weights"
     table = "tensors"
     columns = (Column("weight_l2", "1", "L2 norm of the weight before the update."),)

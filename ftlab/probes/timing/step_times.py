@@ -35,7 +35,6 @@ MORE = 1.1
 class StepTimes(Probe):
     """Takes the time of phases on the host, on CUDA by events; ``marks`` show them."""
 
-    light = True
     columns: ClassVar[tuple[Column, ...]] = (
         *(Column(column_of(each), "s", f"Of a step: {each}.") for each in PHASES),
         *DeviceTimes.columns,

@@ -28,6 +28,8 @@ class KeptPrints(Probe):
     0.5 s for 131,000 entries, once for a run.
     """
 
+    light = False
+
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin without any checkpoint."""
         self._events: list[Event] = []

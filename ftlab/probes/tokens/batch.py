@@ -75,7 +75,6 @@ class Batches(Probe):
         Gives a finished step's duration, see `ftlab.probes.machine.throughput`.
     """
 
-    light = True
     name: ClassVar[str] = "batch"
     columns: ClassVar[Sequence[Column]] = (
         Column("tokens", "tokens", "Positions that the model attends to."),

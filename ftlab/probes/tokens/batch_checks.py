@@ -87,8 +87,6 @@ class _Look:
 class BatchChecks(Probe):
     """Look for ids, labels and inputs that a model cannot take or learn from."""
 
-    light = True
-
     def __init__(self) -> None:
         self._begin(None)
 

@@ -34,6 +34,7 @@ FIRST = 2
 class DecoderStarts(Probe):
     """Write down with which ids the decoder begins, at first and then seldom."""
 
+    light = False
     rows: ClassVar[int] = 16
     """Rows of one step that are looked at."""
 

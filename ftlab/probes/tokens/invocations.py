@@ -23,6 +23,7 @@ FIELD = "alora_invocation_tokens"
 class Invocations(Probe):
     """Count the rows that hold the invocation tokens of the active adapter."""
 
+    light = False
     columns = (
         Column("alora_rows", "1", "Rows that an aLoRA adapter was to learn from."),
         Column("alora_invoked", "1", "Those that hold its invocation tokens."),

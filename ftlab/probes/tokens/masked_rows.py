@@ -40,6 +40,7 @@ class _Look:
 class MaskedRows(Probe):
     """Compare rows that get no gradient before and after the update."""
 
+    light = False
     table: ClassVar[str] = "masked_rows"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("rows", "1", "Different rows that were looked up and looked at."),

@@ -59,6 +59,7 @@ class _Followed:
 class NewTokens(Probe):
     """Follow fresh rows of the embedding and of the head."""
 
+    light = False
     table: ClassVar[str] = "new_tokens"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("fresh", "1", "Rows that look as if no training had touched them."),

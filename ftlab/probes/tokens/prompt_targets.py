@@ -30,6 +30,7 @@ from ftlab.records.step import Column
 class PromptTargets(HookedProbe):
     """Count how many targets stand where they belong, and how many before that."""
 
+    light = False
     columns: ClassVar[Sequence[Column]] = (
         Column("prompt_targets", "1", "Positions with a target, as gradients tell."),
         Column("prompt_targets_right", "1", "Share that predicts the next token."),

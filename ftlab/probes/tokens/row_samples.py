@@ -41,6 +41,7 @@ COLUMNS = ("input_ids", "labels", "attention_mask", "position_ids")
 class RowSamples(Probe):
     """Write down what some samples of the batches hold, at first and then seldom."""
 
+    light = False
     rows: ClassVar[int] = 16
     """Rows of one step that are looked at."""
     positions: ClassVar[int] = 1 << 17

@@ -20,7 +20,6 @@ FIELDS = ("input_ids", "decoder_input_ids", "labels")
 class TrainedTokens(Probe):
     """Follow the tokens of ``trainable_token_indices``, from the first step on."""
 
-    light = True
     columns = (
         Column("tokens_trained", "1", "Tokens whose rows are trained by themselves."),
         Column("tokens_seen", "1", "Those that the batches have held so far."),

@@ -50,7 +50,6 @@ class UserProbes(Probe):
         Those that were added and not removed, in the order they were added in.
     """
 
-    light = True
     name: ClassVar[str] = "user"
     table: ClassVar[str] = TABLE
     columns: ClassVar[Sequence[Column]] = COLUMNS

@@ -2,8 +2,8 @@
 
 A light step records gradients, loss, rates, the order of operations and times. A full
 one looks at everything, but for what takes turns: of that what has waited longest, what
-is costly alone. What a step may cost beyond a light one goes into two purses, half
-each: for full steps, and for turns; what the former does not need is the latter's.
+is costly alone. What a step may cost beyond a light one goes into two purses: for full
+steps, and a smaller one for turns; what the former does not need is the latter's.
 Where a purse is empty nothing is taken. So intervals stretch, of all turns by the same
 factor.
 """
@@ -28,6 +28,10 @@ LEAST = 0.5
 What is recorded in every step of a tiny model may take all of the millisecond that is
 allowed.
 """
+
+FOR_FULL = 2 / 3
+"""Share of the allowance that full steps have a right to; the rest is for turns, which
+are taken in full steps alone."""
 
 LONGEST = 8
 """Times that `STRIDE` is doubled into at most."""
@@ -144,7 +148,7 @@ schedule.
         self._waiting: dict[str, dict[Turn, _Waiting]] = {}
         self._chosen: dict[int, frozenset[Turn]] = {}
         self._full: dict[int, bool] = {}
-        self._wanted = self._latest = -1
+        self._wanted = self._latest = self._begun = -1
         self.first = 0
         self._saved = self._for_full = self._allowed = self._credit = 0.0
         self._usual = self._beyond = self._turns = 0.0
@@ -192,14 +196,19 @@ schedule.
         place = self._place(step)
         if place <= STRIDE or place in FIRST_LOOK or step <= self._wanted:
             return True
-        after = place % self._stride()
-        rich = self._for_full > (self._beyond if before else 0)
-        return (rich and (before or after == 0)) or (before and after == 1)
+        if before:
+            return step == self._begun + 1 or self._for_full > self._beyond
+        begins = self._for_full > 0 and place % self._stride() == 0
+        self._begun = step if begins else self._begun
+        return begins
 
     def _stride(self) -> int:
         """Return the distance at which two full steps in a row can be paid for."""
         stride = STRIDE
-        while stride < LONGEST * STRIDE and stride * self._credit < 4 * self._beyond:
+        while (
+            stride < LONGEST * STRIDE
+            and stride * FOR_FULL * self._credit < 2 * self._beyond
+        ):
             stride *= 2
         return stride
 
@@ -238,11 +247,12 @@ schedule.
         elif not costly:
             self._beyond = _mean(self._beyond, beyond - turns)
         self._credit = max(self._allowed - self._usual, LEAST * self._allowed)
-        half = self._credit / 2
-        self._for_full += half - max(beyond - turns, 0.0)
-        over = max(self._for_full - SAVED * half, 0.0)
+        part = FOR_FULL * self._credit
+        self._for_full += part - max(beyond - turns, 0.0)
+        over = max(self._for_full - SAVED * part, 0.0)
         self._for_full -= over
-        self._saved = min(self._saved + half + over - turns, SAVED * self._credit)
+        over += self._credit - part
+        self._saved = min(self._saved + over - turns, SAVED * self._credit)
 
     def told(self) -> dict[str, dict[str, float]]:
         """Return in how many steps each has measured, and the milliseconds of one."""

@@ -119,7 +119,9 @@ class OpenStep:
     def is_spoilt(self) -> bool:
         """Tell whether the loss is no number, where telling makes nothing wait."""
         loss = self.loss if self.loss_known else None
-        return loss is not None and loss.is_cpu and not math.isfinite(float(loss.sum()))
+        if type(loss) is not torch.Tensor or not loss.is_cpu:
+            return False
+        return not math.isfinite(float(loss.sum()))
 
     def read_loss(self) -> None:
         """Queue the sum of the losses."""

@@ -32,9 +32,16 @@ def test_counts_tokens_padding_and_labels():
         "padding": 3,
         "labels": 2,
         "ignored": 6,
+        "unlabelled": 0,
         "batch_size": 2,
         "sequence": 4,
     }
+
+
+def test_micro_batches_without_a_label_that_counts_are_counted():
+    first = {"input_ids": IDS, "attention_mask": MASK, "labels": LABELS}
+    empty = first | {"labels": torch.full_like(LABELS, -100)}
+    assert summary(empty, first, empty)["unlabelled"] == 2
 
 
 def test_sums_over_micro_batches_and_keeps_the_longest():

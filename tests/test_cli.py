@@ -183,6 +183,7 @@ def test_a_fault_is_run_and_found_and_its_twin_is_left_in_peace():
     assert done.stdout.endswith("No findings.\n")
 
 
+@pytest.mark.slow
 def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
     done = ftlab("faults", "run", "lora-b-forzen")
     assert done.returncode == 2

@@ -153,6 +153,7 @@ def graph_is_rewritten():
     return quick(llama(), rewrites)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "place", "tensor"),
     [

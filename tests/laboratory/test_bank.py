@@ -208,6 +208,7 @@ def test_a_request_that_fails_or_is_cut_short_lets_the_others_in(
         assert "math: 0 requests; 2 failed" in repr(bank)
 
 
+@pytest.mark.slow
 def test_a_key_has_the_same_arm_everywhere_and_shares_are_kept(tmp_path: Path) -> None:
     code = (
         "import ftlab\nfrom ftlab.faults.builders.tiny import llama\n"

@@ -16,7 +16,7 @@ from ftlab.views.steps.baseline import BaselineView
 from tests.models import Rows, tiny_lora
 from tests.test_cli import ftlab as command
 
-pytestmark = pytest.mark.xdist_group("baseline")
+pytestmark = [pytest.mark.xdist_group("baseline"), pytest.mark.slow]
 
 STEPS = 40
 CALM = {"step seconds": 3.0, "slow steps": 9.0, "throughput": 3.0}

@@ -184,6 +184,7 @@ def told_by(tmp_path):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_step_too_large_is_told_the_smallest_change_and_that_fits(tmp_path):
     said = told_by(tmp_path)
     assert re.search(r"out of memory, .* asked for at train.py:\d+ train", said)

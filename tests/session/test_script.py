@@ -169,6 +169,7 @@ def test_an_error_after_training_is_in_the_log_and_in_the_traceback(script):
     assert open_log(folder / "log").meta["ended"] == "failed: ValueError: boom"
 
 
+@pytest.mark.slow
 def test_a_trainer_script_is_watched(script):
     folder = script(TRAINER)
     plain = python(folder, "train.py")

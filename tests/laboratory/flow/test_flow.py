@@ -366,6 +366,7 @@ torch.distributed.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_wrappers_of_several_processes() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WRAPPED], capture_output=True, text=True, check=False

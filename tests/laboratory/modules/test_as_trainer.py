@@ -121,7 +121,13 @@ def check(make, folder):
     return view, failed
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(e, marks=pytest.mark.slow if e.startswith("compiled") else ())
+        for e in ALONE
+    ],
+)
 def test_a_trainer_does_what_is_said(name, tmp_path):
     checked_with_its_checkpoint(ALONE[name], tmp_path)
 

@@ -80,6 +80,7 @@ def test_resumed_it_prints_what_it_prints_without_ftlab(folder, how):
     assert "Paused at step 2" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_trainer_in_a_script_is_stopped(folder):
     done = ftlab(folder, "run", "--pause", "trainer.py")
     assert done.returncode == 3, done.stderr

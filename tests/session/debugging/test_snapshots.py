@@ -94,6 +94,7 @@ OTHER = """
 """
 
 
+@pytest.mark.slow
 def test_another_process_stops_at_the_same_op_with_the_same_bits(tmp_path):
     shift_random_states()
     setup = Setup(root_at_zero, lora={"lora_dropout": 0.3})

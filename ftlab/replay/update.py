@@ -7,7 +7,7 @@ back and the optimizer runs again under the tracer, as the step itself does.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from ftlab.replay.control import Command
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.torch_private import bare_step
-from ftlab.replay.tracing.finite import all_finite, non_finite
+from ftlab.replay.tracing.finite import all_finite, float_leaves, non_finite
 from ftlab.replay.tracing.modules import clean_name
 from ftlab.replay.update_replay import (
     Key as Key,
@@ -66,6 +66,8 @@ class UpdateCall:
 
     def broken(self) -> list[Written]:
         """Return what the step has made non-finite out of finite gradients."""
+        if not self._known and all_finite(self._written_tensors()):
+            return []
         looked_at = written(self.optimizer, self._known)
         if self._capsule is None:  # reading the moments too would cost twice as much
             looked_at = [each for each in looked_at if not each.key[1]]
@@ -75,6 +77,14 @@ class UpdateCall:
         self._known |= {each.key for each in bad}
         gradients = [p.grad for p in held(self.optimizer) if p.grad is not None]
         return bad if all_finite(gradients) else []
+
+    def _written_tensors(self) -> Iterator[torch.Tensor]:
+        """Yield what the step writes, without a name for each."""
+        yield from held(self.optimizer)
+        if self._capsule is not None:
+            for entry in self.optimizer.state.values():
+                for value in entry.values():
+                    yield from float_leaves(value)
 
     def obstacle(self) -> str | None:
         """Say why the step cannot run again, if so."""

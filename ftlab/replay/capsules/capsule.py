@@ -24,7 +24,7 @@ from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
 from ftlab.replay.torch_private import version
-from ftlab.replay.tracing.modules import all_modules, clean_name
+from ftlab.replay.tracing.modules import children_of, clean_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,15 @@ class Capsule:
     ) -> None:
         self.inputs = inputs
         self.model = model
-        modules = all_modules(model)
-        parameters = _held(modules, "_parameters")
-        trainable = [p for _, _, p in parameters if p.requires_grad]
+        parts = _Parts(model)
+        trainable = [p for p in parts.parameters if p.requires_grad]
         self.gradients = KeptGradients(trainable, copied=copy_gradients)
-        self._versions = [(p, version(p)) for _, _, p in parameters]
+        self._versions = [(p, version(p)) for p in parts.parameters]
         self._samples = [(p, sample(p)) for p in trainable] if sample_weights else []
-        self._training = [(module, module.training) for module in modules]
+        self._training = parts.training
         self._buffers = [
             (holder, name, KeptTensor.of(f"buffer {name}", buffer))
-            for holder, name, buffer in _held(modules, "_buffers")
+            for holder, name, buffer in parts.buffers
         ]
         self._scalers: list[KeptScaler] = []
         self._options: list[KeptOptions | KeptScheduler] = []
@@ -235,17 +234,39 @@ class Capsule:
             holder[name] = kept.tensor
 
 
-def _held(
-    modules: Iterable[torch.nn.Module], kind: str
-) -> list[tuple[dict[str, Any], str, Any]]:
-    """List the parameters or buffers of modules with what holds them."""
-    return [
-        (held, name, tensor)
-        for module in modules
-        if (held := vars(module)[kind])
-        for name, tensor in held.items()
-        if tensor is not None
-    ]
+class _Parts:
+    """What a capsule asks of each module of a model, in one pass over them.
+
+    Attributes
+    ----------
+    parameters
+        As often as modules hold them.
+    buffers
+        With what holds them, and their names there.
+    training
+        The mode of each module.
+    """
+
+    __slots__ = ("buffers", "parameters", "training")
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.parameters: list[torch.nn.Parameter] = []
+        self.buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+        self.training: list[tuple[torch.nn.Module, bool]] = []
+        waiting, met = [model], set[int]()
+        while waiting:  # as in `all_modules`, which would go to each of them once more
+            module = waiting.pop()
+            if id(module) in met:
+                continue
+            met.add(id(module))
+            held = vars(module)
+            waiting += children_of(module)
+            self.training.append((module, module.training))
+            if own := held["_parameters"]:
+                self.parameters += [p for p in own.values() if p is not None]
+            if own := held["_buffers"]:
+                found = [(own, n, b) for n, b in own.items() if b is not None]
+                self.buffers += found
 
 
 def name_of(model: torch.nn.Module, parameter: torch.nn.Parameter) -> str:

@@ -1,6 +1,7 @@
 """Weights and optimizer state before an optimizer step, so that it can run again."""
 
 import functools
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,6 +11,10 @@ from ftlab.replay.capsules.kept import Copies, KeptTensor
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.torch_private import bytes_of
 from ftlab.replay.tracing.finite import float_leaves
+
+_sizes: "weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[Any, int]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 class UpdateCapsule:
@@ -44,8 +49,18 @@ class UpdateCapsule:
     def bytes_of(optimizer: torch.optim.Optimizer) -> int:
         """Return how much a capsule of ``optimizer`` would hold now.
 
-        Before the first step the state is empty; two moments are counted then.
+        Before the first step the state is empty; two moments are counted then. What
+        was summed up holds until the optimizer has other groups, or more states.
         """
+        groups = [len(group["params"]) for group in optimizer.param_groups]
+        known, size = _sizes.get(optimizer, (None, 0))
+        if known != (now := (groups, len(optimizer.state))):
+            size = UpdateCapsule._sum(optimizer)
+            _sizes[optimizer] = now, size
+        return size
+
+    @staticmethod
+    def _sum(optimizer: torch.optim.Optimizer) -> int:
         weights = sum(p.nbytes for p in held(optimizer))
         state = sum(bytes_of(each) for each in _state_tensors(optimizer))
         return weights + (state or 2 * weights)

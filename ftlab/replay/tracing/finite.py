@@ -13,6 +13,8 @@ from ftlab.replay.torch_private import flattened, sparse_values
 NonFinite = Literal["nan", "inf"]
 
 
+_USUAL = {torch.Tensor, torch.nn.Parameter}
+
 _PLAIN = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 
@@ -122,7 +124,17 @@ def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
     the largest value on a CPU; it may overflow on huge values that are finite, so a
     non-finite norm is only a suspicion.
     """
-    plain = [t for tensor in tensors if (t := measurable(tensor)) is not None]
+    plain = []
+    for each in tensors:
+        usual = type(each) in _USUAL and is_plain(each) and each.numel()
+        tensor = each if usual else measurable(each)
+        if tensor is not None:
+            plain.append(tensor)
+    with torch.no_grad():
+        return _all_finite(plain)
+
+
+def _all_finite(plain: list[torch.Tensor]) -> bool:
     few = [
         plain[group[0]] if len(group) == 1 else flattened([plain[n] for n in group])
         for group in alike(plain)

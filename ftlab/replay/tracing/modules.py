@@ -78,10 +78,16 @@ def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
         module = waiting.pop()
         if module not in found:
             found[module] = None
-            held = vars(module).get("_modules")  # a module of torch.jit has none
-            children = module.children() if held is None else held.values()
-            waiting += [child for child in children if child is not None]
+            waiting += children_of(module)
     return list(found)
+
+
+def children_of(module: torch.nn.Module) -> list[torch.nn.Module]:
+    """List the modules that a module holds."""
+    held = vars(module).get("_modules")  # a module of torch.jit has none
+    if held is None:
+        return list(module.children())
+    return [child for child in held.values() if child is not None] if held else []
 
 
 def parameters_at(

@@ -95,11 +95,11 @@ class Capsule:
         self.inputs = inputs
         self.model = model
         parts = _Parts(model)
+        self._parts = parts
         trainable = [p for p in parts.parameters if p.requires_grad]
         self.gradients = KeptGradients(trainable, copied=copy_gradients)
-        self._versions = [(p, version(p)) for p in parts.parameters]
+        self._versions = list(map(version, parts.parameters))
         self._samples = [(p, sample(p)) for p in trainable] if sample_weights else []
-        self._training = parts.training
         self._buffers = [
             (holder, name, KeptTensor.of(f"buffer {name}", buffer))
             for holder, name, buffer in parts.buffers
@@ -152,7 +152,7 @@ class Capsule:
             generators=self._generators.states,
             grad_enabled=self._grad_enabled,
             autocast=self._autocast,
-            training=list(self._training),
+            training=self._parts.training(),
             gradients=self.gradients.kept,
             cleared=self.gradients.cleared,
             buffers=[(kept.tensor, kept.value) for _, _, kept in self._buffers],
@@ -181,7 +181,7 @@ class Capsule:
 
     def accept_weights(self) -> None:
         """Take the weights for those of the start: they were put back by others."""
-        self._versions = [(p, version(p)) for p, _ in self._versions]
+        self._versions = list(map(version, self._parts.parameters))
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -190,7 +190,8 @@ class Capsule:
 
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""
-        changed = [p for p, before in self._versions if version(p) != before]
+        known = zip(self._parts.parameters, self._versions, strict=True)
+        changed = [p for p, before in known if version(p) != before]
         changed += [p for p, before in self._samples if differ(sample(p), before)]
         for parameter in changed[:1]:
             name = name_of(self.model, parameter)
@@ -214,7 +215,7 @@ class Capsule:
         self.gradients.restore()
         self.inputs.restore()
         self.restore_buffers()
-        for module, training in self._training:
+        for module, training in self._parts.training():
             module.training = training
         for kept_object in (*self._scalers, *self._options):
             kept_object.restore()
@@ -237,22 +238,24 @@ class Capsule:
 class _Parts:
     """What a capsule asks of each module of a model, in one pass over them.
 
+    Lists side by side, not of pairs: a thousand new pairs in each step make Python
+    collect garbage, which took more than all else of an armed debugger.
+
     Attributes
     ----------
     parameters
         As often as modules hold them.
     buffers
         With what holds them, and their names there.
-    training
-        The mode of each module.
     """
 
-    __slots__ = ("buffers", "parameters", "training")
+    __slots__ = ("_modes", "_modules", "buffers", "parameters")
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.parameters: list[torch.nn.Parameter] = []
         self.buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = []
-        self.training: list[tuple[torch.nn.Module, bool]] = []
+        self._modules: list[torch.nn.Module] = []
+        self._modes: list[bool] = []
         waiting, met = [model], set[int]()
         while waiting:  # as in `all_modules`, which would go to each of them once more
             module = waiting.pop()
@@ -261,12 +264,17 @@ class _Parts:
             met.add(id(module))
             held = vars(module)
             waiting += children_of(module)
-            self.training.append((module, module.training))
+            self._modules.append(module)
+            self._modes.append(module.training)
             if own := held["_parameters"]:
                 self.parameters += [p for p in own.values() if p is not None]
             if own := held["_buffers"]:
                 found = [(own, n, b) for n, b in own.items() if b is not None]
                 self.buffers += found
+
+    def training(self) -> list[tuple[torch.nn.Module, bool]]:
+        """Return the modules with the mode that each was in."""
+        return list(zip(self._modules, self._modes, strict=True))
 
 
 def name_of(model: torch.nn.Module, parameter: torch.nn.Parameter) -> str:

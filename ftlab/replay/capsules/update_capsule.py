@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ftlab.replay.capsules.kept import Copies, KeptTensor
+from ftlab.replay.capsules.kept import Copies
 from ftlab.replay.capsules.rng import RngState
-from ftlab.replay.torch_private import bytes_of
+from ftlab.replay.torch_private import bytes_of, version
 from ftlab.replay.tracing.finite import float_leaves
 
 _sizes: "weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[Any, int]]" = (
@@ -38,11 +38,8 @@ class UpdateCapsule:
         entries = (*self._entries.values(), *(kept for _, kept in self._options))
         self._tensors = [v for kept in entries for v in kept.values() if _is_tensor(v)]
         self._copies = Copies([*self._held, *self._tensors])
-        self._gradients = [
-            KeptTensor("a gradient", p.grad, copied=False)
-            for p in held(optimizer)
-            if p.grad is not None
-        ]
+        self._gradients = [p.grad for p in self._held if p.grad is not None]
+        self._versions = list(map(version, self._gradients))
         self._rng = RngState.take()
 
     @staticmethod
@@ -100,8 +97,7 @@ class UpdateCapsule:
     def gradients(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
         """The gradients that the optimizer goes by."""
         found = [p for p in held(self.optimizer) if p.grad is not None]
-        kept = self._gradients
-        return [(p, each.value) for p, each in zip(found, kept, strict=True)]
+        return list(zip(found, self._gradients, strict=True))
 
     @property
     def rng(self) -> RngState:
@@ -110,7 +106,7 @@ class UpdateCapsule:
 
     def obstacle(self) -> str | None:
         """Say what keeps the step from running again, if anything."""
-        changed = any(kept.changed for kept in self._gradients)
+        changed = list(map(version, self._gradients)) != self._versions
         return "the optimizer has changed its gradients" if changed else None
 
     def restore(self) -> None:

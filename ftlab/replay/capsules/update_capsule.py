@@ -1,20 +1,18 @@
 """Weights and optimizer state before an optimizer step, so that it can run again."""
 
 import functools
-import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
+from ftlab.records.by_id import ById
 from ftlab.replay.capsules.kept import Copies
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.torch_private import bytes_of, version
 from ftlab.replay.tracing.finite import float_leaves
 
-_sizes: "weakref.WeakKeyDictionary[torch.optim.Optimizer, tuple[Any, int]]" = (
-    weakref.WeakKeyDictionary()
-)
+_sizes: ById[torch.optim.Optimizer, tuple[Any, int]] = ById()
 
 
 class UpdateCapsule:

@@ -4,8 +4,8 @@ A light step records gradients, loss, rates, the order of operations and times. 
 one looks at everything, but for what takes turns: of that what has waited longest, what
 is costly alone. What a step may cost beyond a light one goes into two purses: for full
 steps, and a smaller one for turns; what the former does not need is the latter's.
-Where a purse is empty nothing is taken. So intervals stretch, of all turns by the same
-factor.
+What an empty purse would have to pay for waits. So intervals stretch, of all turns by
+the same factor.
 """
 
 import time
@@ -15,7 +15,7 @@ from typing import Any
 
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
-from ftlab.probes.schedule import Schedule, Turn
+from ftlab.probes.schedule import Full, Schedule, Turn
 from ftlab.records.budget import FIRST_LOOK, SHORTEST, STRIDE
 from ftlab.records.errors import BadValueError
 
@@ -34,7 +34,8 @@ FOR_FULL = 2 / 3
 are taken in full steps alone."""
 
 LONGEST = 8
-"""Times that `STRIDE` is doubled into at most."""
+"""Times `STRIDE`: the longest distance between two pairs of full steps that is aimed
+at."""
 
 FULL = "full steps"
 """What the cost of all that light steps leave out is told as."""
@@ -165,6 +166,9 @@ schedule.
                 self._waiting[probe.name] = turns
             for turn, waiting in turns.items():
                 turn.decide = self._asked_by(turn, waiting)
+            for each in vars(probe).values():
+                if isinstance(each, Full):
+                    each.decide = self.is_full
 
     def counts(self, name: str) -> bool:
         """Tell whether what a probe costs is asked for."""
@@ -332,4 +336,5 @@ def _mean(mean: float, latest: float) -> float:
 
 def _turns_of(probe: Any) -> Iterator[Turn]:
     """Find what a probe asks whether it is to measure."""
-    return (each for each in vars(probe).values() if isinstance(each, Turn))
+    held = vars(probe).values()
+    return (e for e in held if isinstance(e, Turn) and not isinstance(e, Full))

@@ -56,6 +56,15 @@ class Seldom(Turn):
         return step % self.interval == 0
 
 
+class Full(Turn):
+    """Each step that is measured in full: what it costs is part of that."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
 class Samples:
     """The first steps that it is asked for, and then seldom, whatever that costs.
 

@@ -13,7 +13,7 @@ from ftlab.probes.optimizer.kept_moments import KeptMoments
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import TOGETHER, Recorder
-from ftlab.probes.schedule import every
+from ftlab.probes.schedule import Full, every
 from ftlab.probes.stepping.open_step import OpenStep
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens.batch import Batches
@@ -140,6 +140,15 @@ def test_two_runs_of_other_speeds_have_full_steps_in_common():
     slow, fast = (costing(0.0005, beyond=cost)[0] for cost in (0.009, 0.003))
     late = {step for step in slow if step > 2 * STRIDE}
     assert len(late & {*fast}) > len(late) / 3
+
+
+def test_what_asks_for_full_steps_is_told_them_and_takes_no_turn():
+    probe = Called()
+    probe.full = Full()
+    budget = Chosen(0, 1, 4)
+    budget.take([probe])
+    assert [step for step in range(6) if probe.full(step)] == [0, 1, 4]
+    assert not budget.counts(probe.name)
 
 
 def test_where_all_fits_all_steps_are_full():

@@ -19,7 +19,7 @@ from ftlab.probes.modes.mode_others import other_models
 from ftlab.probes.modes.mode_passes import PassCall, Passes, repeated
 from ftlab.probes.modes.mode_suspects import Teacher, teacher_beside, teachers_in
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import DENSE, every
+from ftlab.probes.schedule import DENSE, Full, every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import Handle
@@ -43,7 +43,7 @@ class TeacherModes(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self._due = every(interval)
-        self._in_full = every(1)
+        self._in_full = Full()
         self._passes: Passes | None = None
         self._able: dict[str, weakref.ref[torch.nn.Module]] = {}
         self._inside: list[Teacher] = []

@@ -183,7 +183,7 @@ class Shielded:
         try:
             with self.lock:
                 self._methods[name](*args)
-        except Exception as error:  # noqa: BLE001  training goes on without us
+        except Exception as error:  # noqa: BLE001  others within the shield hear it too
             self._failed(error)
 
     def _told_alone(self, name: str) -> Callable[..., None]:

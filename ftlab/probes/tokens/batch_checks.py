@@ -3,8 +3,8 @@
 Who calls whom: `BatchChecks.on_batch` queues some reductions in front of a forward.
 One step late `ftlab.probes.tokens.batch_oddities` reads what they gave. Where the
 forward raises, no step ends: what was copied to the host in front of it is told by
-`BatchChecks.on_unfinished`. In light steps a batch of whole numbers alone is kept for
-that, unread, and for when the loss is no number.
+`BatchChecks.on_unfinished`. In a light step a batch of integers is kept unread, and
+read if the forward raises or the loss is not finite.
 """
 
 import contextlib

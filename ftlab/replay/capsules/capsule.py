@@ -24,7 +24,7 @@ from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
 from ftlab.replay.torch_private import version
-from ftlab.replay.tracing.modules import children_of, clean_name
+from ftlab.replay.tracing.modules import all_modules, clean_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,14 +256,8 @@ class _Parts:
         self.buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         self._modules: list[torch.nn.Module] = []
         self._modes: list[bool] = []
-        waiting, met = [model], set[int]()
-        while waiting:  # as in `all_modules`, which would go to each of them once more
-            module = waiting.pop()
-            if id(module) in met:
-                continue
-            met.add(id(module))
+        for module in all_modules(model):
             held = vars(module)
-            waiting += children_of(module)
             self._modules.append(module)
             self._modes.append(module.training)
             if own := held["_parameters"]:

@@ -95,7 +95,8 @@ class UpdateCapsule:
     def gradients(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
         """The gradients that the optimizer goes by."""
         found = [p for p in held(self.optimizer) if p.grad is not None]
-        return list(zip(found, self._gradients, strict=True))
+        kept = [each.detach() for each in self._gradients]
+        return list(zip(found, kept, strict=True))
 
     @property
     def rng(self) -> RngState:

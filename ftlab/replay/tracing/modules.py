@@ -1,6 +1,7 @@
 """Which module is running, in each thread."""
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -67,27 +68,20 @@ class ModuleStack:
             self._stack().pop()
 
 
-def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
-    """List ``model`` and the modules within it, each once.
+def all_modules(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
+    """Yield ``model`` and the modules within it, each once.
 
     ``model.modules()`` builds the path of each; a step cannot afford that.
     """
-    found: dict[torch.nn.Module, None] = {}
-    waiting = [model]
+    waiting, met = [model], set[int]()
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found[module] = None
-            waiting += children_of(module)
-    return list(found)
-
-
-def children_of(module: torch.nn.Module) -> list[torch.nn.Module]:
-    """List the modules that a module holds."""
-    held = vars(module).get("_modules")  # a module of torch.jit has none
-    if held is None:
-        return list(module.children())
-    return [child for child in held.values() if child is not None] if held else []
+        if id(module) not in met:
+            met.add(id(module))
+            held = vars(module).get("_modules")  # a module of torch.jit has none
+            children = module.children() if held is None else held.values()
+            waiting += [child for child in children if child is not None]
+            yield module
 
 
 def parameters_at(

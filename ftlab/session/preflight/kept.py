@@ -79,7 +79,7 @@ class KeptState:
 
     def __init__(self, what: Kept) -> None:
         bare = [unwrapped(each) for each in what.optimizers]
-        modules = all_modules(what.model)
+        modules = list(all_modules(what.model))
         known = [p for each in bare for p in held(each)]
         self._parameters = _KeptParameters(what.model, known, values=what.values)
         trained = self._parameters.trained

@@ -17,7 +17,7 @@ from ftlab.records.handle import Handle
 from ftlab.replay.answering import Skipped
 from ftlab.replay.breakpoints.scout import Scout
 from ftlab.replay.call import StepCall
-from ftlab.replay.capsules.capsule import Capsule
+from ftlab.replay.capsules.capsule import Capsule, Modules
 from ftlab.replay.capsules.generators import own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.control import Abort, Command
@@ -96,6 +96,7 @@ class Engine:
         self._unwinding = Unwinding()
         self._warned = False
         self._generators: list[Any] | None = None
+        self._modules: Modules | None = None
         self._scalers: ById[Any, None] = ById()
         self._updates = UpdateGuard(
             lambda: worker.current,
@@ -111,7 +112,7 @@ class Engine:
         self.step, self.micro_batch = 0, 0
         self._leave_by, self._copy_gradients = "", True
         self._unwinding, self._warned = Unwinding(), False
-        self._generators = None
+        self._generators = self._modules = None
         self.past.forget()
         return self._updates.attach()
 
@@ -145,7 +146,9 @@ class Engine:
             sample_weights=not self._updates.seen,
             generators=self._generators_of(function),
             function=function,
+            modules=self._modules,
         )
+        self._modules = capsule.modules
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
         for optimizer in self._updates.optimizers:

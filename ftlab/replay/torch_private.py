@@ -31,14 +31,23 @@ def flattened(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch._utils._flatten_dense_tensors(tensors)
 
 
-def parted(flat: torch.Tensor, like: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+def parted(flat: torch.Tensor, shapes: Sequence[torch.Size]) -> list[torch.Tensor]:
     """Take apart what `flattened` has put together."""
-    return torch._utils._unflatten_dense_tensors(flat, like)
+    parts = flat.split([shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def version(tensor: torch.Tensor) -> int:
     """Count the in-place changes of ``tensor``; 0 where torch does not count them."""
     return 0 if tensor.is_inference() else tensor._version
+
+
+def versions(tensors: Sequence[torch.Tensor]) -> list[int]:
+    """Return the `version` of each of many."""
+    try:
+        return [each._version for each in tensors]
+    except RuntimeError:
+        return list(map(version, tensors))
 
 
 def current_node() -> Any:

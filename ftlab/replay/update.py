@@ -7,17 +7,17 @@ back and the optimizer runs again under the tracer, as the step itself does.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from ftlab.replay.capsules.update_capsule import UpdateCapsule, held
+from ftlab.replay.capsules.update_capsule import UpdateCapsule, Updated, held
 from ftlab.replay.control import Command
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.torch_private import bare_step
-from ftlab.replay.tracing.finite import all_finite, float_leaves, non_finite
+from ftlab.replay.tracing.finite import all_finite, non_finite, surely_finite
 from ftlab.replay.tracing.modules import clean_name
 from ftlab.replay.update_replay import (
     Key as Key,
@@ -39,6 +39,8 @@ class UpdateCall:
         What its ``step`` is called with, itself included.
     known
         What was non-finite before; completed by `broken`.
+    updated
+        What its steps change.
     budget
         Bytes that copies of weights and state may take.
     """
@@ -49,15 +51,16 @@ class UpdateCall:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         known: set[Key],
+        updated: Updated,
         budget: int,
     ) -> None:
         self.optimizer = optimizer
         self._step = functools.partial(bare_step(optimizer), *args, **kwargs)
         self._known = known
-        self._size = UpdateCapsule.bytes_of(optimizer)
-        self._budget = budget
+        self._updated = updated.look(optimizer)
+        self._size, self._budget = updated.nbytes, budget
         affordable = self._size <= budget
-        self._capsule = UpdateCapsule(optimizer) if affordable else None
+        self._capsule = UpdateCapsule(optimizer, updated) if affordable else None
 
     @property
     def capsule(self) -> UpdateCapsule | None:
@@ -66,7 +69,7 @@ class UpdateCall:
 
     def broken(self) -> list[Written]:
         """Return what the step has made non-finite out of finite gradients."""
-        if not self._known and all_finite(self._written_tensors()):
+        if not self._known and self._is_finite():
             return []
         looked_at = written(self.optimizer, self._known)
         if self._capsule is None:  # reading the moments too would cost twice as much
@@ -78,13 +81,12 @@ class UpdateCall:
         gradients = [p.grad for p in held(self.optimizer) if p.grad is not None]
         return bad if all_finite(gradients) else []
 
-    def _written_tensors(self) -> Iterator[torch.Tensor]:
-        """Yield what the step writes, without a name for each."""
-        yield from held(self.optimizer)
-        if self._capsule is not None:
-            for entry in self.optimizer.state.values():
-                for value in entry.values():
-                    yield from float_leaves(value)
+    def _is_finite(self) -> bool:
+        """Look at what the step has written, without a name for each."""
+        if self._capsule is None:
+            return all_finite(held(self.optimizer))
+        floats = self._updated.look(self.optimizer).floats
+        return floats is not None and surely_finite(floats)
 
     def obstacle(self) -> str | None:
         """Say why the step cannot run again, if so."""

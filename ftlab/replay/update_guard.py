@@ -11,7 +11,7 @@ from torch.optim.optimizer import (
 
 from ftlab.records.by_id import ById
 from ftlab.records.handle import Handle, HandleStack
-from ftlab.replay.capsules.update_capsule import UpdateCapsule
+from ftlab.replay.capsules.update_capsule import UpdateCapsule, Updated
 from ftlab.replay.optimizers import drop_leftovers, has_closure
 from ftlab.replay.torch_private import call_first, graph_task
 from ftlab.replay.tracing.finite import non_finite
@@ -67,10 +67,12 @@ class UpdateGuard:
         self._done = done
         self._budget = budget
         self._broken_before: set[Key] | None = None
+        self._updated: ById[torch.optim.Optimizer, Updated] = ById()
 
     def attach(self) -> Handle:
         """Hear of steps until the handle is removed; a new run begins."""
         self.seen, self.update, self._broken_before = False, None, None
+        self._updated.clear()
         handles = HandleStack()
         # A watch must hear only of the steps that come through, and as they are then.
         for handle in (
@@ -91,7 +93,12 @@ class UpdateGuard:
         for_nothing = self._announce(optimizer, closure)
         if self.update is None and not closure and not for_nothing:
             known = self._known(optimizer)
-            self.update = UpdateCall(optimizer, args, kwargs, known, self._budget)
+            if optimizer not in self._updated:
+                self._updated[optimizer] = Updated(optimizer)
+            updated = self._updated[optimizer]
+            self.update = UpdateCall(
+                optimizer, args, kwargs, known, updated, self._budget
+            )
 
     def _known(self, optimizer: torch.optim.Optimizer) -> set[Key]:
         """Return what was non-finite before the first step of the run."""

@@ -23,7 +23,7 @@ from ftlab.replay.capsules.own_variables import OwnVariables
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
-from ftlab.replay.torch_private import version
+from ftlab.replay.torch_private import version, versions
 from ftlab.replay.tracing.modules import all_modules, clean_name
 
 
@@ -79,6 +79,8 @@ class Capsule:
         The step's own random generators.
     function
         The step, for the variables that it assigns.
+    modules
+        The model's, as an earlier call found them.
     """
 
     def __init__(
@@ -91,14 +93,18 @@ class Capsule:
         sample_weights: bool = False,
         generators: Iterable[Any] = (),
         function: Any = None,
+        modules: "Modules | None" = None,
     ) -> None:
         self.inputs = inputs
         self.model = model
-        parts = _Parts(model)
+        if modules is None or not modules.still(model):
+            modules = Modules(model)
+        self.modules = modules
+        parts = _Parts(modules)
         self._parts = parts
         trainable = [p for p in parts.parameters if p.requires_grad]
         self.gradients = KeptGradients(trainable, copied=copy_gradients)
-        self._versions = list(map(version, parts.parameters))
+        self._versions = versions(parts.parameters)
         self._samples = [(p, sample(p)) for p in trainable] if sample_weights else []
         self._buffers = [
             (holder, name, KeptTensor.of(f"buffer {name}", buffer))
@@ -181,7 +187,7 @@ class Capsule:
 
     def accept_weights(self) -> None:
         """Take the weights for those of the start: they were put back by others."""
-        self._versions = list(map(version, self._parts.parameters))
+        self._versions = versions(self._parts.parameters)
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -235,8 +241,28 @@ class Capsule:
             holder[name] = kept.tensor
 
 
+class Modules:
+    """The modules of a model: a step walks through them only where they are others."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.all = list(all_modules(model))
+        self.held = list(map(vars, self.all))
+        self._inside = self._children()
+
+    def still(self, model: torch.nn.Module) -> bool:
+        """Tell whether they are still all that the model has."""
+        known = self._inside is not None and self.all[0] is model
+        return known and self._children() == self._inside
+
+    def _children(self) -> list[int] | None:
+        """Identify what each holds; a module of torch.jit does not tell."""
+        if not all("_modules" in held for held in self.held):
+            return None
+        return [id(c) for held in self.held for c in held["_modules"].values()]
+
+
 class _Parts:
-    """What a capsule asks of each module of a model, in one pass over them.
+    """What a capsule asks of each module of a model.
 
     Lists side by side, not of pairs: a thousand new pairs in each step make Python
     collect garbage, which took more than all else of an armed debugger.
@@ -251,20 +277,22 @@ class _Parts:
 
     __slots__ = ("_modes", "_modules", "buffers", "parameters")
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.parameters: list[torch.nn.Parameter] = []
-        self.buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = []
-        self._modules: list[torch.nn.Module] = []
-        self._modes: list[bool] = []
-        for module in all_modules(model):
-            held = vars(module)
-            self._modules.append(module)
-            self._modes.append(module.training)
-            if own := held["_parameters"]:
-                self.parameters += [p for p in own.values() if p is not None]
-            if own := held["_buffers"]:
-                found = [(own, n, b) for n, b in own.items() if b is not None]
-                self.buffers += found
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules.all
+        self._modes = [module.training for module in modules.all]
+        self.parameters: list[torch.nn.Parameter] = [
+            parameter
+            for held in modules.held
+            for parameter in held["_parameters"].values()
+            if parameter is not None
+        ]
+        self.buffers: list[tuple[dict[str, Any], str, torch.Tensor]] = [
+            (held["_buffers"], name, buffer)
+            for held in modules.held
+            if held["_buffers"]
+            for name, buffer in held["_buffers"].items()
+            if buffer is not None
+        ]
 
     def training(self) -> list[tuple[torch.nn.Module, bool]]:
         """Return the modules with the mode that each was in."""

@@ -5,6 +5,7 @@ in every step would cost, and a step that changes them in place cannot be run ag
 which `KeptTensor.obstacle` says.
 """
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -105,31 +106,77 @@ class KeptTensor:
         self._version = version(self.tensor)
 
 
-class Copies:
-    """Copies of tensors: small ones of a kind by one operation for hundreds.
+class Grouped:
+    """Tensors of which small ones of a kind are copied by one operation for hundreds.
+
+    They are grouped once. Who gives one of them other memory by its ``.data``, of
+    another dtype, device or size, is found out when they are next put together.
 
     Parameters
     ----------
     tensors
-        They are copied now, and taken apart when somebody asks for them.
+        They are read whenever somebody asks for them.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._groups = [
-            (indices, [tensors[index].detach() for index in indices])
-            for indices in alike(tensors)
+        self.tensors = tensors
+        self._group()
+
+    def _group(self) -> None:
+        self.indices = alike(self.tensors)
+        self._groups = [[self.tensors[i] for i in own] for own in self.indices]
+        vars(self).pop("shapes", None)
+        self._kinds = [
+            (group[0].dtype, sum(each.numel() for each in group))
+            for group in self._groups
         ]
+
+    @functools.cached_property
+    def shapes(self) -> list[list[torch.Size]]:
+        """The shapes of each group's tensors."""
+        return [[each.shape for each in group] for group in self._groups]
+
+    def joined(self) -> list[torch.Tensor]:
+        """Copy each group end to end; a tensor that is alone is given itself."""
+        with contextlib.suppress(RuntimeError):  # they are not of one device any more
+            found = self._joined()
+            if [(each.dtype, each.numel()) for each in found] == self._kinds:
+                return found
+        self._group()
+        return self._joined()
+
+    def _joined(self) -> list[torch.Tensor]:
+        with torch.no_grad():
+            return [
+                flattened(group) if len(group) > 1 else group[0].detach()
+                for group in self._groups
+            ]
+
+
+class Copies:
+    """Copies of tensors, taken apart when somebody asks for them.
+
+    Parameters
+    ----------
+    grouped
+        They are copied now.
+    """
+
+    def __init__(self, grouped: Grouped) -> None:
+        joined = grouped.joined()
+        self._indices, self._shapes = grouped.indices, grouped.shapes
         self._copied = [
-            flattened(group) if len(group) > 1 else group[0].clone()
-            for _, group in self._groups
+            each.clone() if len(own) == 1 else each
+            for own, each in zip(self._indices, joined, strict=True)
         ]
 
     @functools.cached_property
     def values(self) -> list[torch.Tensor]:
         """The copies, in the order of the tensors."""
         found: dict[int, torch.Tensor] = {}
-        for (indices, group), copied in zip(self._groups, self._copied, strict=True):
-            parts = [copied] if len(group) == 1 else parted(copied, group)
+        groups = zip(self._indices, self._shapes, self._copied, strict=True)
+        for indices, shapes, copied in groups:
+            parts = [copied] if len(shapes) == 1 else parted(copied, shapes)
             found.update(zip(indices, parts, strict=True))
         return [found[index] for index in range(len(found))]
 

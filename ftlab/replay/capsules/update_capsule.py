@@ -1,18 +1,72 @@
 """Weights and optimizer state before an optimizer step, so that it can run again."""
 
 import functools
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import torch
 
-from ftlab.records.by_id import ById
-from ftlab.replay.capsules.kept import Copies
+from ftlab.replay.capsules.kept import Copies, Grouped
 from ftlab.replay.capsules.rng import RngState
-from ftlab.replay.torch_private import bytes_of, version
-from ftlab.replay.tracing.finite import float_leaves
+from ftlab.replay.torch_private import bytes_of, versions
+from ftlab.replay.tracing.finite import float_leaves, is_plain
 
-_sizes: ById[torch.optim.Optimizer, tuple[Any, int]] = ById()
+_SINGLE = (torch.Tensor, int, float, str, type(None))
+"""What a state holds that is no container."""
+
+
+class Updated:
+    """What the steps of an optimizer change; listed anew where it holds others now.
+
+    Parameters
+    ----------
+    optimizer
+        It is not kept.
+
+    Attributes
+    ----------
+    parameters
+        That it holds.
+    entries
+        Its state by parameter.
+    tensors
+        The parameters, and the tensors of its state and of its options.
+    floats
+        Those of the parameters and the state that can be non-finite; ``None`` where
+        one is hidden in a container, or of an unusual kind.
+    nbytes
+        What copies of them take. Before the first step the state is empty; two moments
+        are counted then.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._ids: list[int] = []
+        self.look(optimizer)
+
+    def look(self, optimizer: torch.optim.Optimizer) -> Self:
+        """Look whether it holds others now."""
+        parameters, state = list(held(optimizer)), optimizer.state
+        values = [value for entry in state.values() for value in entry.values()]
+        groups = optimizer.param_groups
+        options = [v for group in groups for v in group.values() if _is_tensor(v)]
+        kept = (parameters, state, values, options)
+        ids = [number for each in kept for number in map(id, each)]
+        if ids != self._ids:
+            self._ids, self.parameters = ids, parameters
+            self.entries = {p: dict(entry) for p, entry in state.items()}
+            tensors = [value for value in values if _is_tensor(value)]
+            self.tensors = Grouped([*parameters, *tensors, *options])
+            self.floats = _floats([*parameters, *values])
+            weights = sum(each.nbytes for each in parameters)
+            self.nbytes = weights + (sum(map(bytes_of, tensors)) or 2 * weights)
+        return self
+
+
+def _floats(held: Sequence[Any]) -> Grouped | None:
+    tensors = [each for each in held if _is_tensor(each) and each.numel()]
+    floats = [t for t in tensors if t.is_floating_point() or t.is_complex()]
+    known = all(isinstance(each, _SINGLE) for each in held)
+    return Grouped(floats) if known and all(map(is_plain, floats)) else None
 
 
 class UpdateCapsule:
@@ -25,40 +79,23 @@ class UpdateCapsule:
     ----------
     optimizer
         It is about to step.
+    updated
+        What it holds, where that has been listed.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, updated: Updated | None = None
+    ) -> None:
+        updated = Updated(optimizer) if updated is None else updated
         self.optimizer = optimizer
-        self._held = list(held(optimizer))
-        self._entries = {p: dict(entry) for p, entry in optimizer.state.items()}
+        self._held, self._entries = updated.parameters, updated.entries
         # Some optimizers keep counters in their groups.
         self._options = [(group, dict(group)) for group in optimizer.param_groups]
-        entries = (*self._entries.values(), *(kept for _, kept in self._options))
-        self._tensors = [v for kept in entries for v in kept.values() if _is_tensor(v)]
-        self._copies = Copies([*self._held, *self._tensors])
+        self._tensors = updated.tensors.tensors
+        self._copies = Copies(updated.tensors)
         self._gradients = [p.grad for p in self._held if p.grad is not None]
-        self._versions = list(map(version, self._gradients))
+        self._versions = versions(self._gradients)
         self._rng = RngState.take()
-
-    @staticmethod
-    def bytes_of(optimizer: torch.optim.Optimizer) -> int:
-        """Return how much a capsule of ``optimizer`` would hold now.
-
-        Before the first step the state is empty; two moments are counted then. What
-        was summed up holds until the optimizer has other groups, or more states.
-        """
-        groups = [len(group["params"]) for group in optimizer.param_groups]
-        known, size = _sizes.get(optimizer, (None, 0))
-        if known != (now := (groups, len(optimizer.state))):
-            size = UpdateCapsule._sum(optimizer)
-            _sizes[optimizer] = now, size
-        return size
-
-    @staticmethod
-    def _sum(optimizer: torch.optim.Optimizer) -> int:
-        weights = sum(p.nbytes for p in held(optimizer))
-        state = sum(bytes_of(each) for each in _state_tensors(optimizer))
-        return weights + (state or 2 * weights)
 
     @property
     def nbytes(self) -> int:
@@ -73,8 +110,8 @@ class UpdateCapsule:
 
     @functools.cached_property
     def _of_state(self) -> dict[int, torch.Tensor]:
-        copied = self._copies.values[len(self._held) :]
-        return {id(v): copy for v, copy in zip(self._tensors, copied, strict=True)}
+        pairs = zip(self._tensors, self._copies.values, strict=True)
+        return {id(tensor): copy for tensor, copy in pairs}
 
     def _values(self, entry: dict[str, Any]) -> dict[str, Any]:
         """Give each value as it was; what is no tensor is its own copy."""
@@ -105,7 +142,7 @@ class UpdateCapsule:
 
     def obstacle(self) -> str | None:
         """Say what keeps the step from running again, if anything."""
-        changed = list(map(version, self._gradients)) != self._versions
+        changed = versions(self._gradients) != self._versions
         return "the optimizer has changed its gradients" if changed else None
 
     def restore(self) -> None:
@@ -151,11 +188,6 @@ def updated_tensors(
         for name, value in optimizer.state.get(parameter, {}).items():
             for tensor in float_leaves(value):
                 yield parameter, str(name), tensor
-
-
-def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
-    for entry in optimizer.state.values():
-        yield from (v for v in entry.values() if isinstance(v, torch.Tensor))
 
 
 def _is_tensor(value: Any) -> bool:

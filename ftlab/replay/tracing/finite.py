@@ -7,8 +7,8 @@ from typing import Any, Literal
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ftlab.replay.capsules.kept import alike
-from ftlab.replay.torch_private import flattened, sparse_values
+from ftlab.replay.capsules.kept import Grouped
+from ftlab.replay.torch_private import sparse_values
 
 NonFinite = Literal["nan", "inf"]
 
@@ -130,18 +130,14 @@ def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
         tensor = each if usual else measurable(each)
         if tensor is not None:
             plain.append(tensor)
+    return surely_finite(Grouped(plain)) or all(non_finite(t) is None for t in plain)
+
+
+def surely_finite(grouped: Grouped) -> bool:
+    """Say whether tensors, see `is_plain`, are finite by their norm."""
+    few = grouped.joined()
     with torch.no_grad():
-        return _all_finite(plain)
-
-
-def _all_finite(plain: list[torch.Tensor]) -> bool:
-    few = [
-        plain[group[0]] if len(group) == 1 else flattened([plain[n] for n in group])
-        for group in alike(plain)
-    ]
-    if not few or bool(torch.isfinite(torch.nn.utils.get_total_norm(few))):
-        return True
-    return all(non_finite(tensor) is None for tensor in plain)
+        return not few or bool(torch.isfinite(torch.nn.utils.get_total_norm(few)))
 
 
 def float_leaves(values: Any) -> Iterator[torch.Tensor]:

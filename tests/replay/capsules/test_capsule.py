@@ -137,3 +137,28 @@ def test_weights_are_sampled_only_on_request_and_nan_is_no_change():
     model.weight.data.zero_()
     assert "parameter weight" in (sampled.obstacle() or "")
     assert plain.obstacle() is None
+
+
+def changed(model, how):
+    if how == "replaced":
+        model[1] = torch.nn.Dropout()
+    elif how == "put in below":
+        model[0].inner = torch.nn.Dropout()
+    elif how == "taken out":
+        del model[1]
+    elif how == "past torch":
+        model._modules["1"] = torch.nn.Dropout()
+
+
+@pytest.mark.parametrize(
+    "how", ["not", "replaced", "put in below", "taken out", "past torch"]
+)
+def test_modules_are_found_anew_where_they_are_others(how):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    first = Capsule(model, KeptInputs((), {}))
+    changed(model, how)
+    second = Capsule(model, KeptInputs((), {}), modules=first.modules)
+    assert (second.modules is first.modules) == (how == "not")
+    model.eval()
+    second.restore()
+    assert all(module.training for module in model.modules())

@@ -6,6 +6,7 @@ import torch
 from ftlab.replay.capsules.kept import (
     COPIED_ELEMENTS,
     Copies,
+    Grouped,
     KeptTensor,
     differ,
     sample,
@@ -58,7 +59,7 @@ def test_copies_are_those_of_one_by_one():
         torch.nn.Parameter(torch.randn(5)),
     ]
     before = [tensor.detach().clone() for tensor in tensors]
-    kept = Copies(tensors)
+    kept = Copies(Grouped(tensors))
     with torch.no_grad():
         for tensor in tensors:
             tensor.zero_()
@@ -66,6 +67,21 @@ def test_copies_are_those_of_one_by_one():
     for copy, expected in zip(kept.values, before, strict=True):
         assert torch.equal(copy.to_dense(), expected.to_dense())
         assert not copy.requires_grad
+
+
+@pytest.mark.parametrize(
+    "data",
+    [torch.ones(3, dtype=torch.float64), torch.ones(2, 3), torch.ones(1 << 17)],
+)
+def test_other_memory_under_a_tensor_that_was_grouped_is_copied_as_it_is(data):
+    tensors = [torch.nn.Parameter(torch.zeros(3)) for _ in range(3)]
+    grouped = Grouped(tensors)
+    Copies(grouped)
+    tensors[1].data = data
+    copies = Copies(grouped).values
+    assert torch.equal(copies[1], data)
+    assert copies[1].dtype == data.dtype
+    assert copies[2].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])

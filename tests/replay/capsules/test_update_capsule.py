@@ -5,7 +5,11 @@ import copy
 import pytest
 import torch
 
-from ftlab.replay.capsules.update_capsule import UpdateCapsule, updated_tensors
+from ftlab.replay.capsules.update_capsule import (
+    UpdateCapsule,
+    Updated,
+    updated_tensors,
+)
 
 MAKERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
@@ -83,11 +87,51 @@ def test_a_changed_gradient_is_an_obstacle():
 def test_the_size_is_told_before_it_is_taken():
     model = torch.nn.Linear(3, 2, bias=False)
     optimizer = torch.optim.AdamW(model.parameters())
-    assert UpdateCapsule.bytes_of(optimizer) == 3 * 6 * 4
+    updated = Updated(optimizer)
+    assert updated.nbytes == 3 * 6 * 4
     model(torch.ones(1, 3)).sum().backward()
     optimizer.step()
     step = 4  # Adam counts its steps in a tensor of its own
-    assert UpdateCapsule.bytes_of(optimizer) == 3 * 6 * 4 + step
+    assert updated.look(optimizer).nbytes == 3 * 6 * 4 + step
+
+
+def test_a_state_that_was_loaded_is_the_one_that_is_kept():
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    updated = Updated(optimizer)
+    UpdateCapsule(optimizer, updated)
+    optimizer.load_state_dict(optimizer.state_dict())
+    moment = optimizer.state[model.weight]["exp_avg"] = torch.full((2, 3), 7.0)
+    capsule = UpdateCapsule(optimizer, updated.look(optimizer))
+    moment.zero_()
+    capsule.restore()
+    assert optimizer.state[model.weight]["exp_avg"] is moment
+    assert moment.tolist() == [[7.0] * 3] * 2
+
+
+def test_a_counter_of_the_state_is_put_back_to_what_it_was_last():
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    entry = optimizer.state[model.weight]
+    updated = Updated(optimizer)
+    for count in (1000, 2000):
+        entry["count"] = count
+        capsule = UpdateCapsule(optimizer, updated.look(optimizer))
+        entry["count"] = 3000
+    capsule.restore()
+    assert entry["count"] == 2000
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_only_a_state_without_containers_is_known_to_be_all_there_is(hidden):
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    moment = torch.zeros(2)
+    optimizer.state[model.weight]["moment"] = [moment] if hidden else moment
+    floats = Updated(optimizer).floats
+    assert floats is None if hidden else len(floats.tensors) == 3
 
 
 def test_what_a_step_writes_is_named():

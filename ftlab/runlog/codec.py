@@ -96,9 +96,16 @@ def from_json(kind: type[Record], value: Mapping[str, Any]) -> Record:
 _hints: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
 
 
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
+
+
 def _fitting(hint: Any, value: Any) -> Any:
     """Return ``value`` as ``hint`` has it: lists of JSON become tuples."""
-    origin, parts = get_origin(hint), get_args(hint)
+    if hint is None or hint is Any or (type(value) is hint and hint is not int):
+        return value
+    origin, parts = _parts(hint)
     if hint is float and type(value) is int:
         return float(value)
     if origin is tuple and isinstance(value, list | tuple):
@@ -107,8 +114,6 @@ def _fitting(hint: Any, value: Any) -> Any:
         return {key: _fitting(parts[1], each) for key, each in value.items()}
     if origin is Literal:  # later versions may know others
         hint = type(parts[0])
-    if hint is None or hint is Any:
-        return value
     kinds = parts if origin in (types.UnionType, Union) else (hint,)
     if type(value) not in kinds and not isinstance(value, enum.Enum | Place):
         msg = f"{value!r:.80} is no {hint}"

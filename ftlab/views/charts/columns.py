@@ -151,7 +151,8 @@ class Columns:
         new = np.asarray(values, np.float32).reshape(len(steps), self.rows)
         if self.start < 0 and len(steps):
             self.start = int(steps[0])
-        new, steps = new[steps >= self.start], steps[steps >= self.start]
+        late = int(np.searchsorted(steps, self.start))
+        new, steps = new[late:], steps[late:]
         if not len(steps):
             return
         while (int(steps[-1]) - self.start) // self.stride >= self._capacity:

@@ -96,16 +96,12 @@ def from_json(kind: type[Record], value: Mapping[str, Any]) -> Record:
 _hints: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
 
 
-@functools.cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    return get_origin(hint), get_args(hint)
-
-
 def _fitting(hint: Any, value: Any) -> Any:
     """Return ``value`` as ``hint`` has it: lists of JSON become tuples."""
-    if hint is None or hint is Any or (type(value) is hint and hint is not int):
+    usual = type(value) is hint and (hint is not int or abs(value) < 2**63)
+    if usual or hint is None or hint is Any:
         return value
-    origin, parts = _parts(hint)
+    origin, parts = get_origin(hint), get_args(hint)
     if hint is float and type(value) is int:
         return float(value)
     if origin is tuple and isinstance(value, list | tuple):

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import compute
 
 from ftlab.records.names import NameRecord
 from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry
-from ftlab.runlog.arrow import valid_of, values_of
+from ftlab.runlog.arrow import lists_of, valid_of, values_of
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import from_json, loads
 from ftlab.runlog.matrix import Bools, Ids, Piece, Pieces, Steps
@@ -34,9 +33,7 @@ def step_rows(table: pa.Table) -> StepRows:
             columns[name] = values, valid_of(column)
     rates = np.full((table.num_rows, 0), np.nan)
     if "lr" in table.column_names:
-        lists = table.column("lr")
-        sizes = np.nan_to_num(values_of(compute.list_value_length(lists)))
-        rates = rectangle(sizes.astype(int), values_of(compute.list_flatten(lists)))
+        rates = rectangle(*lists_of(table.column("lr")))
     return StepRows(values_of(table.column("step")), columns, rates)
 
 

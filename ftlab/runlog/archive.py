@@ -1,5 +1,7 @@
 """What a run's folder holds and memory does not: old raw rows, roll-ups, ledger."""
 
+import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -7,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from ftlab.records.step import LedgerEntry
-from ftlab.runlog.arrow import array_of, values_of
-from ftlab.runlog.decode import column_of, identity_of, ledger_entry, pieces_from
+from ftlab.runlog.arrow import array_of, valid_of, values_of
+from ftlab.runlog.decode import identity_of, ledger_entry, pieces_from
 from ftlab.runlog.disk import LeftOut
-from ftlab.runlog.matrix import Piece
+from ftlab.runlog.matrix import Bounds, Pieces, Wanted
 from ftlab.runlog.segment import segment_numbers, segment_path
 from ftlab.runlog.tail import file_schema, read_segment, steps_of
 
@@ -20,23 +22,31 @@ class FolderArchive:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._spans: dict[Path, tuple[int, int]] = {}
+        self._spans: dict[tuple[str, int], Bounds] = {}
+        # for who reads on within the segment that was read last
+        self._read_closed = functools.lru_cache(1)(read_segment)
 
-    def raw(self, table: str, column: str, start: int, stop: int) -> Iterator[Piece]:
-        """Yield raw rows of the steps in ``[start, stop)``."""
-        for _, part in self._between(table, (start, stop), ["id"], [column]):
-            yield from pieces_from(*identity_of(part), *_layers(part, [column]))
+    def raw(self, table: str, columns: Wanted, bounds: Bounds) -> Iterator[Pieces]:
+        """Yield raw rows of the steps in ``bounds``."""
+        for _, part in self._between(table, bounds, ["id"], [*columns]):
+            layers = {name: _layers(part, [name]) for name in columns}
+            yield from pieces_from(*identity_of(part), layers)
 
     def rolled(
-        self, table: str, column: str, span: int, start: int, stop: int
-    ) -> Iterator[Piece]:
-        """Yield roll-ups whose windows begin in ``[start, stop)``."""
-        parts = ("mean", "low", "high", "nonfinite", "count")
-        names = [f"{column}_{part}" for part in parts]
-        name = f"rollup{span}-{table}"
-        for _, part in self._between(name, (start, stop), ["id"], names):
-            *layers, count = _layers(part, names)[0]
-            yield from pieces_from(*identity_of(part), layers, count > 0)
+        self, table: str, columns: Wanted, span: int, bounds: Bounds
+    ) -> Iterator[Pieces]:
+        """Yield roll-ups whose windows begin in ``bounds``."""
+        wanted = {
+            name: [f"{name}_{end}" for end in (*parts, "nonfinite", "count")]
+            for name, parts in columns.items()
+        }
+        further = [*itertools.chain.from_iterable(wanted.values())]
+        for _, found in self._between(f"rollup{span}-{table}", bounds, ["id"], further):
+            layers = {}
+            for name, names in wanted.items():
+                *values, count = _layers(found, names)[0]
+                layers[name] = values, count > 0
+            yield from pieces_from(*identity_of(found), layers)
 
     def ledger(self, step: int) -> list[LedgerEntry]:
         """Return the operations of ``step``."""
@@ -47,30 +57,34 @@ class FolderArchive:
                     entries.append(ledger_entry(row))
         return entries
 
-    def _span_of(self, path: Path) -> tuple[int, int] | None:
+    def _span_of(self, name: str, number: int) -> Bounds | None:
         """Return the steps of a closed segment, which stay what they are."""
-        if path not in self._spans:
-            span = steps_of(file_schema(path) or pa.schema([]))
+        key = name, number
+        if key not in self._spans:
+            schema = file_schema(segment_path(self.folder, *key))
+            span = steps_of(schema or pa.schema([]))
             if span is None:
                 return None
-            self._spans[path] = span
-        return self._spans[path]
+            self._spans[key] = span
+        return self._spans[key]
 
     def _between(
         self,
         name: str,
-        bounds: tuple[int, int],
+        bounds: Bounds,
         needed: Sequence[str],
         further: Sequence[str] = (),
     ) -> Iterator[tuple[Path, pa.Table]]:
         start, stop = bounds
         for number in segment_numbers(self.folder, name):
-            path = segment_path(self.folder, name, number)
-            first, last = self._span_of(path) or (start, start)
+            span = self._span_of(name, number)
+            first, last = span or bounds
             if last < start or first >= stop:
                 continue
+            path = segment_path(self.folder, name, number)
+            read = self._read_closed if span else read_segment
             try:
-                table = read_segment(path, ["step", *needed, *further])
+                table = read(path, ("step", *needed, *further))
             except FileNotFoundError:  # thinned since the folder was listed
                 continue
             # One that was torn before its first batch has no columns.
@@ -78,19 +92,16 @@ class FolderArchive:
                 continue
             steps = values_of(table.column("step"))
             inside = (steps >= start) & (steps < stop)
-            if inside.any():
-                yield path, table if inside.all() else table.filter(array_of(inside))
+            at = np.flatnonzero(inside)
+            if len(at) and at[-1] - at[0] < len(at):
+                yield path, table.slice(at[0], len(at))
+            elif len(at):
+                yield path, table.filter(array_of(inside))
 
 
 def _layers(table: pa.Table, names: list[str]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return columns as float32, and where the last of them is known."""
-    layers, known = [], np.zeros(table.num_rows, bool)
-    for name in names:
-        if name in table.column_names:
-            values, valid = column_of(table, name)
-            known = np.ones(table.num_rows, bool) if valid is None else valid
-        else:
-            values = np.full(table.num_rows, np.nan, np.float32)
-            known = np.zeros(table.num_rows, bool)
-        layers.append(values)
-    return layers, known
+    """Return columns, and where the last of them is known."""
+    blank, there = np.full(table.num_rows, np.nan, np.float32), table.column_names
+    layers = [values_of(table.column(n)) if n in there else blank for n in names]
+    last = names[-1] in there
+    return layers, valid_of(table.column(names[-1])) if last else np.isfinite(blank)

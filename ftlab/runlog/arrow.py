@@ -75,6 +75,16 @@ def values_of(column: pa.ChunkedArray) -> NDArray[Any]:
     return data
 
 
+def lists_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return how long the lists of a column are, 0 where null, and their numbers."""
+    chunks = [each for each in column.chunks if len(each)]
+    ends = [each.offsets for each in chunks]
+    sizes = [np.diff(_part(each, each.buffers()[1], np.int32)) for each in ends]
+    inside = pa.chunked_array([e.flatten() for e in chunks], column.type.value_type)
+    lengths = np.concatenate([np.empty(0, np.int64), *sizes])
+    return lengths * valid_of(column), values_of(inside)
+
+
 def valid_of(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     """Tell which values of a column are not null."""
     return _joined(column, 0, np.bool_)

@@ -7,20 +7,20 @@ from typing import Protocol
 
 from ftlab.records.errors import BadValueError
 from ftlab.runlog.chunk import SPAN, Chunk, Rows
-from ftlab.runlog.matrix import Ids, Matrix, Piece, assemble
+from ftlab.runlog.matrix import Bounds, Ids, Matrix, Pieces, Wanted, assemble
 from ftlab.runlog.rollup import COARSE, FINE, RESOLUTIONS, Window, combine, merge
 
 
 class Source(Protocol):
     """Where rows are that memory has let go of; in practice the run's folder."""
 
-    def raw(self, table: str, column: str, start: int, stop: int) -> Iterable[Piece]:
-        """Yield raw rows of the steps in ``[start, stop)``."""
+    def raw(self, table: str, columns: Wanted, bounds: Bounds) -> Iterable[Pieces]:
+        """Yield raw rows of the steps in ``bounds``."""
 
     def rolled(
-        self, table: str, column: str, span: int, start: int, stop: int
-    ) -> Iterable[Piece]:
-        """Yield roll-ups whose windows begin in ``[start, stop)``."""
+        self, table: str, columns: Wanted, span: int, bounds: Bounds
+    ) -> Iterable[Pieces]:
+        """Yield roll-ups whose windows begin in ``bounds``."""
 
 
 class BlockTable:
@@ -111,53 +111,51 @@ class BlockTable:
         chunks = self.chunks
         return int(chunks[0].steps[0]) if chunks else self.last_step + 1
 
-    def matrix(
-        self,
-        column: str,
-        bounds: tuple[int, int],
-        resolution: int,
-        source: Source | None,
-    ) -> Matrix:
-        """Return ``column`` at the steps in ``bounds``, a half-open range."""
+    def matrices(
+        self, columns: Wanted, bounds: Bounds, resolution: int, source: Source | None
+    ) -> dict[str, Matrix]:
+        """Return ``columns`` at the steps in ``bounds``."""
         if resolution not in RESOLUTIONS:
             allowed = ", ".join(map(str, RESOLUTIONS))
             msg = f"resolution is {resolution!r}; allowed are {allowed}."
             raise BadValueError(msg)
         if resolution == 1:
-            return assemble(self._raw(column, *bounds, source))
-        return assemble(self._rolled(column, bounds, resolution, source), layers=4)
+            found = self._raw(columns, bounds, source)
+        else:
+            found = self._rolled(columns, bounds, resolution, source)
+        # what is joined is let go of, column by column
+        return {name: assemble([each.pop(name) for each in found]) for name in columns}
 
     def _raw(
-        self, column: str, start: int, stop: int, source: Source | None
-    ) -> list[Piece]:
-        chunks, oldest = self.chunks, self.oldest
-        pieces: list[Piece] = []
+        self, columns: Wanted, bounds: Bounds, source: Source | None
+    ) -> list[Pieces]:
+        (start, stop), chunks, oldest = bounds, self.chunks, self.oldest
+        found: list[Pieces] = []
         if source is not None and start < oldest:
-            pieces += source.raw(self.name, column, start, min(stop, oldest))
+            found += source.raw(self.name, columns, (start, min(stop, oldest)))
         # a live view asks for the last step of thousands of chunks, at every refresh
         begin = bisect_left(chunks, start // SPAN, key=_window)
         for chunk in itertools.islice(chunks, begin, None):
             if chunk.window * SPAN >= stop:
                 break
-            piece = chunk.piece(column, start, stop)
-            pieces += [piece] if piece else []
-        return pieces
+            pieces = ((name, chunk.piece(name, start, stop)) for name in columns)
+            there = {name: piece for name, piece in pieces if piece}
+            found += [there] if there else []
+        return found
 
     def _rolled(
-        self,
-        column: str,
-        bounds: tuple[int, int],
-        span: int,
-        source: Source | None,
-    ) -> list[Piece]:
+        self, columns: Wanted, bounds: Bounds, span: int, source: Source | None
+    ) -> list[Pieces]:
         first, stop = bounds[0] // span * span, bounds[1]
         windows = self._windows(span, stop)
-        pieces: list[Piece] = []
+        found: list[Pieces] = []
         begin = windows[0].start if windows else stop
         if source is not None and first < begin:
-            pieces += source.rolled(self.name, column, span, first, min(begin, stop))
-        return pieces + [
-            window.piece(column) for window in windows if first <= window.start < stop
+            found += source.rolled(self.name, columns, span, (first, min(begin, stop)))
+        return found + [
+            {name: window.piece(name, parts) for name, parts in columns.items()}
+            for window in windows
+            if first <= window.start < stop
         ]
 
     def _windows(self, span: int, stop: int) -> Sequence[Window]:

@@ -98,6 +98,9 @@ _hints: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
 
 def _fitting(hint: Any, value: Any) -> Any:
     """Return ``value`` as ``hint`` has it: lists of JSON become tuples."""
+    usual = type(value) is hint and (hint is not int or abs(value) < 2**63)
+    if usual or hint is None or hint is Any:
+        return value
     origin, parts = get_origin(hint), get_args(hint)
     if hint is float and type(value) is int:
         return float(value)
@@ -107,8 +110,6 @@ def _fitting(hint: Any, value: Any) -> Any:
         return {key: _fitting(parts[1], each) for key, each in value.items()}
     if origin is Literal:  # later versions may know others
         hint = type(parts[0])
-    if hint is None or hint is Any:
-        return value
     kinds = parts if origin in (types.UnionType, Union) else (hint,)
     if type(value) not in kinds and not isinstance(value, enum.Enum | Place):
         msg = f"{value!r:.80} is no {hint}"

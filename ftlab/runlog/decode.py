@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ftlab.records.names import NameRecord
 from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry
-from ftlab.runlog.arrow import valid_of, values_of
+from ftlab.runlog.arrow import lists_of, valid_of, values_of
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import from_json, loads
-from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
+from ftlab.runlog.matrix import Bools, Ids, Piece, Pieces, Steps
 from ftlab.runlog.rollup import Rolled, Window
 from ftlab.runlog.schema import ROLLED
 from ftlab.runlog.steps import StepRows, rectangle
@@ -31,9 +31,10 @@ def step_rows(table: pa.Table) -> StepRows:
             column = table.column(name)
             values = values_of(column).astype(np.float64, copy=False)
             columns[name] = values, valid_of(column)
-    there = "lr" in table.column_names
-    lists = table.column("lr").to_pylist() if there else [None] * table.num_rows
-    return StepRows(values_of(table.column("step")), columns, rectangle(lists))
+    rates = np.full((table.num_rows, 0), np.nan)
+    if "lr" in table.column_names:
+        rates = rectangle(*lists_of(table.column("lr")))
+    return StepRows(values_of(table.column("step")), columns, rates)
 
 
 def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:
@@ -99,9 +100,9 @@ def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
 
 
 def pieces_from(
-    steps: Steps, ids: Ids, layers: list[NDArray[np.float32]], known: Bools
-) -> Iterator[Piece]:
-    """Yield one piece for all steps that follow each other with the same rows."""
+    steps: Steps, ids: Ids, columns: Mapping[str, tuple[list[NDArray[Any]], Bools]]
+) -> Iterator[Pieces]:
+    """Yield a piece of each column for all steps that follow with the same rows."""
     groups: list[list[tuple[int, int]]] = []
     for first, last in slices(steps, ids):
         before = groups[-1][-1] if groups else None
@@ -112,12 +113,15 @@ def pieces_from(
     for group in groups:
         first, width, last = group[0][0], group[0][1] - group[0][0], group[-1][1]
         part, shape = slice(first, last), (len(group), width)
-        yield Piece(
-            steps[first:last:width],
-            ids[first : first + width],
-            tuple(layer[part].reshape(shape) for layer in layers),
-            known[part].reshape(shape),
-        )
+        yield {
+            name: Piece(
+                steps[first:last:width],
+                ids[first : first + width],
+                tuple(layer[part].reshape(shape) for layer in layers),
+                known[part].reshape(shape),
+            )
+            for name, (layers, known) in columns.items()
+        }
 
 
 def _follows(

@@ -1,7 +1,8 @@
 """One column of a block table as steps x rows, and how pieces become one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,12 @@ Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 Steps = NDArray[np.int64]
 Ids = NDArray[np.int32]
+Bounds = tuple[int, int]
+"""A half-open range of steps."""
+Wanted = Mapping[str, Sequence[str]]
+"""Columns, and of each what to read of its roll-ups: see `PARTS`."""
+PARTS = ("mean", "low", "high")
+"""What there is; one of them stands for all three where it is read alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +83,26 @@ class Matrix:
 class Piece:
     """Some steps of some rows; pieces may overlap in steps and in rows.
 
-    ``layers`` holds values, and for roll-ups low, high and the count of non-finite
-    values after them, all of shape ``(len(steps), len(ids))``.
+    ``layers`` holds values, and for roll-ups low, high (or one of the three) and the
+    count of non-finite values after them, all of shape ``(len(steps), len(ids))``.
     """
 
     steps: Steps
     ids: Ids
-    layers: tuple[NDArray[np.floating], ...]
+    layers: tuple[NDArray[Any], ...]
     known: Bools
 
 
-def assemble(pieces: Sequence[Piece], layers: int = 1) -> Matrix:
-    """Join pieces into one matrix; what no piece knows is NaN and not known.
+Pieces = dict[str, Piece]
+"""Of several columns, the same steps and rows."""
 
-    Parameters
-    ----------
-    layers
-        1 for raw values, 4 for roll-ups.
-    """
+
+def assemble(pieces: Sequence[Piece]) -> Matrix:
+    """Join pieces into one matrix; what no piece knows is NaN and not known."""
     if not pieces:
         steps, ids = np.empty(0, np.int64), np.empty(0, np.int32)
-        return _matrix(steps, ids, _blank(layers, (0, 0)), np.zeros((0, 0), bool))
+        return _matrix(steps, ids, _blank(1, (0, 0)), np.zeros((0, 0), bool))
+    layers = len(pieces[0].layers)
     if _aligned(pieces):
         steps = np.concatenate([piece.steps for piece in pieces])
         joined = [
@@ -142,15 +148,17 @@ def _scatter(pieces: Sequence[Piece], layers: int) -> Matrix:
 def _matrix(
     steps: Steps,
     ids: Ids,
-    layers: Sequence[NDArray[np.floating]],
+    layers: Sequence[NDArray[Any]],
     known: Bools,
 ) -> Matrix:
     values = layers[0].astype(np.float32, copy=False)
     if len(layers) == 1:
         count = (known & ~np.isfinite(values)).astype(np.int32)
         return Matrix(steps, ids, values, known, values, values, count)
+    count = np.nan_to_num(layers[-1], copy=False).astype(np.int32, copy=False)
+    if len(layers) == 2:
+        return Matrix(steps, ids, values, known, values, values, count)
     low, high = (layer.astype(np.float32, copy=False) for layer in layers[1:3])
-    count = np.nan_to_num(layers[3]).astype(np.int32)
     return Matrix(steps, ids, values, known, low, high, count)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.runlog.chunk import SPAN, Chunk
-from ftlab.runlog.matrix import Floats, Ids, Piece
+from ftlab.runlog.matrix import PARTS, Floats, Ids, Piece
 
 FINE, COARSE = SPAN, SPAN * SPAN
 RESOLUTIONS = (1, FINE, COARSE)
@@ -71,15 +71,16 @@ class Window:
     ids: Ids
     columns: dict[str, Rolled]
 
-    def piece(self, column: str) -> Piece:
-        """Return ``column`` as one line: mean, low, high, count of non-finite."""
+    def piece(self, column: str, parts: Sequence[str] = PARTS) -> Piece:
+        """Return ``parts`` of ``column``, and the count of non-finite, as one line."""
         steps = np.array([self.start], np.int64)
         rolled = self.columns.get(column)
         if rolled is None:
             blank = np.full((1, len(self.ids)), np.nan, np.float32)
-            return Piece(steps, self.ids, (blank,) * 4, np.zeros(blank.shape, bool))
-        layers = (rolled.mean, rolled.low, rolled.high, rolled.nonfinite)
-        lines = tuple(layer[None, :].astype(np.float32) for layer in layers)
+            layers = (blank,) * (len(parts) + 1)
+            return Piece(steps, self.ids, layers, np.zeros(blank.shape, bool))
+        ends = (*parts, "nonfinite")
+        lines = tuple(getattr(rolled, end)[None].astype(np.float32) for end in ends)
         return Piece(steps, self.ids, lines, rolled.count[None, :] > 0)
 
     @property

@@ -18,7 +18,7 @@ from ftlab.records.names import NameRecord
 from ftlab.records.step import Evaluation, LedgerEntry
 from ftlab.runlog.folder import rank_folder, ranks
 from ftlab.runlog.journal import Findings, merge_finding
-from ftlab.runlog.matrix import Matrix, assemble
+from ftlab.runlog.matrix import PARTS, Bounds, Matrix, Wanted, assemble
 from ftlab.runlog.memo import Memo
 from ftlab.runlog.outline import outline
 from ftlab.runlog.steps import StepTable
@@ -231,14 +231,21 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         bounds = max(start, self._bounds[0]), last
 
         def read() -> Matrix:
-            found = self._store.holds(column, table)
-            if found is None:
-                return assemble((), 1 if resolution == 1 else 4)
-            return found.matrix(column, bounds, resolution, self._store.archive)
+            return self.matrices({column: PARTS}, table, bounds, resolution)[column]
 
         whole = self._bounds[1] is None  # which may be too much to keep
         key = column, table, bounds, resolution
         return read() if whole else self._once(key, lambda: read().sealed())
+
+    def matrices(
+        self, columns: Wanted, table: str, bounds: Bounds, resolution: int
+    ) -> dict[str, Matrix]:
+        """Read columns of a table together, each as `matrix` does; nothing is kept."""
+        bounds = max(bounds[0], self._bounds[0]), min(bounds[1], self._stop())
+        found = [self._store.holds(column, table) for column in columns]
+        if not found or found[0] is None:
+            return {column: assemble(()) for column in columns}
+        return found[0].matrices(columns, bounds, resolution, self._store.archive)
 
     @property
     def facts(self) -> Facts:

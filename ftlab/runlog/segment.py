@@ -5,7 +5,9 @@ is full it is rewritten as a compressed Arrow IPC *file* of the same name, atomi
 whoever opens that name finds the one or the other, complete.
 """
 
+import contextlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,9 +112,11 @@ def segment_path(folder: Path, name: str, number: int) -> Path:
 
 def segment_numbers(folder: Path, name: str) -> list[int]:
     """Return the numbers of the segments that ``name`` has, in order."""
-    stem = f"{name}-"
-    ends = (path.stem[len(stem) :] for path in folder.glob(f"{stem}*.arrow"))
-    return sorted(int(end) for end in ends if end.isdigit())
+    pattern = re.compile(rf"{re.escape(name)}-(\d+)\.arrow")
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        found = [pattern.fullmatch(each.name) for each in entries]
+        return sorted(int(each[1]) for each in found if each)
+    return []
 
 
 def write_file(path: Path, table: pa.Table, notes: Sequence[str] = ()) -> None:

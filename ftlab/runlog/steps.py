@@ -1,6 +1,6 @@
 """The table of steps: one row per attempted optimizer step, in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,22 +42,20 @@ class StepRows:
         return StepRows(self.step[chosen], columns, self.lr[chosen])
 
 
-def rectangle(rows: Sequence[Sequence[float] | None]) -> Array:
-    """Put rows of different lengths into one array, NaN behind the short ones.
+def rectangle(sizes: NDArray[np.integer], values: Array) -> Array:
+    """Cut values into rows of different lengths, NaN behind the short ones.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ftlab.runlog.steps import rectangle
-    >>> rectangle([[1.0], None, [2.0, 3.0]])
+    >>> rectangle(np.array([1, 0, 2]), np.array([1.0, 2.0, 3.0]))
     array([[ 1., nan],
            [nan, nan],
            [ 2.,  3.]])
     """
-    width = max((len(row) for row in rows if row is not None), default=0)
-    filled = np.full((len(rows), width), np.nan)
-    for line, row in enumerate(rows):
-        if row:
-            filled[line, : len(row)] = row
+    filled = np.full((len(sizes), sizes.max(initial=0)), np.nan)
+    filled[np.arange(filled.shape[1]) < sizes[:, None]] = values
     return filled
 
 

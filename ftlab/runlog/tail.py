@@ -109,7 +109,8 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     A damaged one is left out, with a warning.
     """
-    with LeftOut(path), pa.memory_map(str(path)) as source:
+    # Not mapped: then the system reads ahead what no column needs.
+    with LeftOut(path), pa.OSFile(str(path)) as source:
         names = _checked(pa.ipc.open_file(source).schema, path).names
         wanted = names if columns is None else columns
         fields = [names.index(name) for name in wanted if name in names]
@@ -138,7 +139,7 @@ def file_schema(path: Path) -> pa.Schema | None:
         with open_file(path) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return None
-        with pa.memory_map(str(path)) as source:
+        with pa.OSFile(str(path)) as source:
             return _checked(pa.ipc.open_file(source).schema, path)
     except SchemaError:
         raise

@@ -7,7 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ftlab.runlog.arrow import array_of, float_arrays, plain_array, valid_of, values_of
+from ftlab.runlog.arrow import (
+    array_of,
+    float_arrays,
+    lists_of,
+    plain_array,
+    valid_of,
+    values_of,
+)
 
 KNOWN = np.array([True, False, True, True, False, True, True, True, False, True])
 
@@ -99,3 +106,15 @@ def test_neither_a_watch_nor_reading_its_run_loads_pandas(tmp_path):
     command = [sys.executable, "-c", WATCHED]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.split() == ["False"], done.stderr
+
+
+def test_lists_are_pyarrows_also_of_slices():
+    starts = pa.array([0, 2, 4, 4, 5, 8, 9], pa.int32())
+    numbers = pa.array([0.1, 0.2, 9, 9, 3, 4, 5, 6, 9])  # 9 is below a null
+    unknown = pa.array([False, True, False, False, False, True])
+    made = pa.ListArray.from_arrays(starts, numbers, mask=unknown)
+    column = pa.chunked_array([made[:1], made[1:1], made[1:4], made[4:]])
+    sizes, numbers = lists_of(column)
+    assert sizes.tolist() == [2, 0, 0, 1, 3, 0]
+    assert numbers.tolist() == [0.1, 0.2, 3.0, 4.0, 5.0, 6.0]
+    assert [part.tolist() for part in lists_of(column[:0])] == [[], []]

@@ -151,7 +151,8 @@ class Columns:
         new = np.asarray(values, np.float32).reshape(len(steps), self.rows)
         if self.start < 0 and len(steps):
             self.start = int(steps[0])
-        new, steps = new[steps >= self.start], steps[steps >= self.start]
+        late = int(np.searchsorted(steps, self.start))
+        new, steps = new[late:], steps[late:]
         if not len(steps):
             return
         while (int(steps[-1]) - self.start) // self.stride >= self._capacity:
@@ -173,7 +174,9 @@ class Columns:
         old, before = self._values[index], self._steps_in[index, None]
         with np.errstate(invalid="ignore"):
             pooled = self._pool(old, new, before, np.ones_like(before))
-        self._values[index] = np.where(before == 0, new, pooled)
+        fresh = before[:, 0] == 0
+        pooled[fresh] = new[fresh]
+        self._values[index] = pooled
         self._steps_in[index] += 1
 
     def take_patch(self) -> Patch | None:
@@ -186,7 +189,8 @@ class Columns:
 
     def _reserve(self, index: int) -> None:
         if index >= len(self._values):
-            more = max(index + 1 - len(self._values), len(self._values))
+            size = min(2 * len(self._values), self._capacity)
+            more = max(index + 1, size) - len(self._values)
             added = np.full((more, self.rows), self._empty, np.float32)
             self._values = np.concatenate([self._values, added])
             self._steps_in = np.concatenate(
@@ -201,7 +205,8 @@ class Columns:
         old, new = steps[:, :1], steps[:, 1:]
         with np.errstate(invalid="ignore"):
             pooled = self._pool(older, newer, old, new)
-        pooled = np.where(new == 0, older, np.where(old == 0, newer, pooled))
+        for one, lone in ((newer, steps[:, 0] == 0), (older, steps[:, 1] == 0)):
+            pooled[lone] = one[lone]
         half = even // 2
         self._values[:half] = pooled
         self._values[half:] = self._empty

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from ftlab.records.names import NameRecord
-    from ftlab.runlog.matrix import Matrix
+    from ftlab.runlog.matrix import Matrix, Wanted
     from ftlab.runlog.run import Run
 
 Floats = NDArray[np.float32]
@@ -27,7 +27,7 @@ COLUMN_BUDGET = 4_000_000
 """Values kept in memory for a heatmap: fewer columns where there are many rows."""
 RAW_BUDGET, DISK_BUDGET = 4_000_000, 16_000_000
 """Values read step by step, from memory or a folder; beyond, roll-ups are read."""
-CHUNK, CHUNK_VALUES = 512, 2**19
+CHUNK, CHUNK_VALUES = 512, 2**17
 """Lines, and values of one column, that are read at a time."""
 MOST_COLUMNS = 2048
 
@@ -134,15 +134,10 @@ class LayerColumns:
             self._next = stop
         self._resolution = 1
 
-    def matrices(
-        self, columns: Sequence[str], start: int, stop: int
-    ) -> dict[str, Matrix]:
+    def matrices(self, columns: Wanted, start: int, stop: int) -> dict[str, Matrix]:
         """Read columns of the table, as fine as the run's length allows."""
         fine = self._resolution
-        return {
-            name: self._run.matrix(name, start=start, stop=stop, resolution=fine)
-            for name in columns
-        }
+        return self._run.matrices(columns, "tensors", (start, stop), fine)
 
     def place(self, values: NDArray[Any], matrix: Matrix, empty: Any) -> NDArray[Any]:
         """Put a matrix's rows into the order of `names`."""

@@ -19,6 +19,8 @@ NOT_RECORDED, NO_GRADIENT = -2.0, -1.0
 """Levels below zero: what stands in a matrix of norms where there is no norm."""
 
 CODE_NOT_RECORDED, CODE_NO_GRADIENT, CODE_ZERO = 0, 1, 2
+SLAB = 2**16
+"""Values turned into codes at a time: each is held in float64 several times."""
 CODE_LOW, CODE_HIGH, CODE_INFINITE, CODE_NAN = 3, 65533, 65534, 65535
 
 _HEALTHY = (
@@ -149,7 +151,11 @@ def quantise(values: ArrayLike, scale: Scale = GRADIENT) -> NDArray[np.uint16]:
     >>> quantise([-2.0, -1.0, 0.0, 1e-12, 1e8, float("inf"), float("nan")]).tolist()
     [0, 1, 2, 3, 65533, 65534, 65535]
     """
-    levels = np.asarray(values, np.float64)
+    levels = np.asarray(values)
+    if levels.size > SLAB and len(levels) > 1:
+        slabs = np.array_split(levels, min(len(levels), 1 + levels.size // SLAB))
+        return np.concatenate([quantise(slab, scale) for slab in slabs])
+    levels = levels.astype(np.float64)
     with np.errstate(all="ignore"):
         share = (scale.place(levels) - scale.low) / (scale.high - scale.low)
         scaled = CODE_LOW + share * (CODE_HIGH - CODE_LOW)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.runlog.matrix import PARTS
 from ftlab.views.charts.columns import Columns, MeasuredColumns, Pool, Values
 from ftlab.views.charts.layer_columns import Floats, LayerColumns
 from ftlab.views.charts.scale import (
@@ -142,8 +143,8 @@ class MeasuredLayers(LayerColumns):
 
     def block(self, start: int, stop: int) -> tuple[NDArray[np.int64], Floats]:
         """Read what was measured in ``[start, stop)``."""
-        columns = dict.fromkeys(name for one in self.statistics for name in one.reads)
-        read = self.matrices(tuple(columns), start, stop)
+        names = (name for one in self.statistics for name in one.reads)
+        read = self.matrices(dict.fromkeys(names, PARTS), start, stop)
         if not any(len(matrix.steps) for matrix in read.values()):
             return np.empty(0, np.int64), np.empty((0, self.width()), np.float32)
         known = np.stack([matrix.known.any(1) for matrix in read.values()])

@@ -1,11 +1,14 @@
 """The command line, run as a user runs it."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +28,27 @@ def ftlab(*arguments, folder=None, python=(), seconds=300):
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
         timeout=seconds,
         check=False,
+    )
+
+
+def here(*arguments, folder=None):
+    """Run the same in this process: a new one loads torch first, for seconds."""
+    out, error = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+    ):
+        patch.setattr(sys, "argv", ["ftlab", *map(str, arguments)])
+        patch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
+        patch.setenv("COLUMNS", "80")
+        if folder is not None:
+            patch.chdir(folder)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    code = ended.value.code or 0
+    return SimpleNamespace(
+        returncode=code, stdout=out.getvalue(), stderr=error.getvalue()
     )
 
 
@@ -69,21 +93,21 @@ def test_answers_that_need_no_torch_do_not_load_it(arguments):
 
 
 def test_explain_shows_the_page():
-    done = ftlab("explain", "vanishing-gradient")
+    done = here("explain", "vanishing-gradient")
     assert done.returncode == 0
     assert "GRD001" in done.stdout
     assert "What it does" in done.stdout
 
 
 def test_explain_of_an_unknown_rule_names_near_ones():
-    done = ftlab("explain", "vanishing-gradeint")
+    done = here("explain", "vanishing-gradeint")
     assert done.returncode == 2
     assert "vanishing-gradient" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_rules_are_listed_by_code():
-    done = ftlab("rules")
+    done = here("rules")
     codes = [line.split()[0] for line in done.stdout.splitlines()]
     assert codes == sorted(codes)
     assert "GRD001" in codes
@@ -91,14 +115,14 @@ def test_rules_are_listed_by_code():
 
 @pytest.mark.parametrize("arguments", [("check",), ("chek",), ("run",), ("rules", "x")])
 def test_a_wrong_command_line_is_exit_2_and_no_traceback(arguments):
-    done = ftlab(*arguments)
+    done = here(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "Usage:" in done.stderr
 
 
 def test_check_of_what_is_no_run_is_exit_2(tmp_path):
-    done = ftlab("check", tmp_path)
+    done = here("check", tmp_path)
     assert done.returncode == 2
     assert "not the folder of a run" in done.stderr
     assert "Traceback" not in done.stderr
@@ -125,7 +149,7 @@ def test_check_of_a_damaged_run_is_exit_2_and_says_what_is_missing(tmp_path):
     shutil.copytree(SICK, tmp_path / "run")
     file = tmp_path / "run" / "rank-00000" / "ledger-000000.arrow"
     file.write_bytes(file.read_bytes()[:100])
-    done = ftlab("check", tmp_path / "run")
+    done = here("check", tmp_path / "run")
     assert done.returncode == 2
     assert f"{str(file)!r} is damaged" in done.stdout
     assert "error NUM001 non-finite-loss" in done.stdout
@@ -133,7 +157,7 @@ def test_check_of_a_damaged_run_is_exit_2_and_says_what_is_missing(tmp_path):
 
 
 def test_check_as_json_can_be_read_by_machines():
-    done = ftlab("check", "--json", SICK)
+    done = here("check", "--json", SICK)
     told = json.loads(done.stdout)
     assert done.returncode == 1
     assert told["steps"] == 80
@@ -155,17 +179,17 @@ def test_check_of_a_healthy_run_is_exit_0(tmp_path):
             optimizer.zero_grad()
             model(torch.randn(8, 4)).pow(2).mean().backward()
             optimizer.step()
-    done = ftlab("check", tmp_path / "run")
+    done = here("check", tmp_path / "run")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("ftlab: 6 steps, no findings")
 
 
 def test_faults_are_listed_for_people_and_for_machines():
-    listed = ftlab("faults", "list")
+    listed = here("faults", "list")
     assert listed.returncode == 0
     assert "\nadapter:\n" in f"\n{listed.stdout}"
     assert "  lora-b-frozen " in listed.stdout
-    rows = json.loads(ftlab("faults", "list", "--json").stdout)
+    rows = json.loads(here("faults", "list", "--json").stdout)
     (row,) = [row for row in rows if row["id"] == "lora-b-frozen"]
     assert row["code"] == "ADP001"
     assert row["fix"]
@@ -185,10 +209,10 @@ def test_a_fault_is_run_and_found_and_its_twin_is_left_in_peace():
 
 @pytest.mark.slow
 def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
-    done = ftlab("faults", "run", "lora-b-forzen")
+    done = here("faults", "run", "lora-b-forzen")
     assert done.returncode == 2
     assert "Near: lora-b-frozen" in done.stderr
-    done = ftlab("faults", "score", "--area", "adaptor")
+    done = here("faults", "score", "--area", "adaptor")
     assert done.returncode == 2
     assert "The gallery has no area 'adaptor'" in done.stderr
 
@@ -202,24 +226,10 @@ def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):
     beside = ("gradients-of-the-input", "rows-of-poems")
     healthy = [each for each in list_healthy() if each.id in beside]
     monkeypatch.setattr(score, "list_healthy", lambda: healthy)
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        [
-            "ftlab",
-            "faults",
-            "score",
-            "--area",
-            "optimizer",
-            "--json",
-            str(tmp_path / "score.json"),
-        ],
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    told = json.loads((tmp_path / "score.json").read_text())
+    file = tmp_path / "score.json"
+    done = here("faults", "score", "--area", "optimizer", "--json", file)
+    assert done.returncode == 0
+    told = json.loads(file.read_text())
     assert [each["id"] for each in told["faults"]] == ["optimizer-stale-params"]
     assert [each["id"] for each in told["healthy"]] == ["gradients-of-the-input"]
 

@@ -13,7 +13,7 @@ from ftlab.session import data_command, data_scanning
 from ftlab.session.data_command import DataCommand, run_data
 from tests.probes.tokens import vocabularies
 from tests.session.test_data import Interrupting, answered, chat, scanned
-from tests.test_cli import ftlab
+from tests.test_cli import ftlab, here
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def write(path, rows):
 
 
 def test_healthy_data_is_exit_0_with_a_text_that_is_always_the_same(folder):
-    done = [ftlab("data", folder / "good.jsonl", "--tokenizer", folder / "tokenizer")]
-    done += [ftlab("data", folder / "good.jsonl", "--tokenizer", folder / "tokenizer")]
+    asked = "data", folder / "good.jsonl", "--tokenizer", folder / "tokenizer"
+    done = [ftlab(*asked), here(*asked)]
     assert [each.returncode for each in done] == [0, 0]
     assert done[0].stdout == done[1].stdout
     assert done[0].stdout.startswith("Data: good.jsonl, 40 rows (messages 40): nothing")
@@ -39,20 +39,20 @@ def test_healthy_data_is_exit_0_with_a_text_that_is_always_the_same(folder):
 
 def test_faults_are_exit_1_and_the_copy_is_without_them(folder):
     new = folder / "new.jsonl"
-    done = ftlab("data", folder / "bad.jsonl", "--write", new, "--no-near")
+    done = here("data", folder / "bad.jsonl", "--write", new, "--no-near")
     assert done.returncode == 1
     assert "WARNING DAT058 empty-answer" in done.stdout
     assert "where  line 6, messages[1].content: nothing" in done.stdout
     assert "new.jsonl: 39 rows, 1 left out" in done.stderr
-    assert ftlab("data", new).returncode == 0
-    again = ftlab("data", folder / "bad.jsonl", "--write", new)
+    assert here("data", new).returncode == 0
+    again = here("data", folder / "bad.jsonl", "--write", new)
     assert again.returncode == 2
     assert "exists; name a new file" in again.stderr
 
 
 def test_json_can_be_read_by_machines(folder):
     options = ("--eval", folder / "good.jsonl", "--max-length", "2000", "--json")
-    done = ftlab("data", folder / "bad.jsonl", *options)
+    done = here("data", folder / "bad.jsonl", *options)
     told = json.loads(done.stdout)
     assert done.returncode == 1
     assert (told["rows"], told["complete"]) == (40, True)
@@ -71,11 +71,11 @@ def test_a_broken_file_among_others_is_exit_1_and_alone_exit_2(folder):
     write(rows / "a.jsonl", chat())
     pq.write_table(pa.Table.from_pylist(chat()), rows / "b.parquet")
     (rows / "b.parquet").write_bytes((rows / "b.parquet").read_bytes()[:-9])
-    done = ftlab("data", rows)
+    done = here("data", rows)
     assert done.returncode == 1
     assert "41 rows (messages 40): 1 error" in done.stdout
     assert "cut off: fetch it anew" in done.stdout.replace("\n         ", " ")
-    alone = ftlab("data", rows / "b.parquet")
+    alone = here("data", rows / "b.parquet")
     assert (alone.returncode, alone.stdout) == (2, "")
     assert "cannot be read as Parquet" in alone.stderr
     assert "Traceback" not in alone.stderr
@@ -93,7 +93,7 @@ def test_a_broken_file_among_others_is_exit_1_and_alone_exit_2(folder):
     ],
 )
 def test_what_cannot_be_read_is_exit_2_and_no_traceback(folder, arguments, said):
-    done = ftlab(*arguments, folder=folder)
+    done = here(*arguments, folder=folder)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -142,6 +142,6 @@ def test_a_copy_that_cannot_be_made_is_refused_before_the_scan(
 
 
 def test_names_of_files_are_escaped_on_a_terminal(folder):
-    done = ftlab("data", folder / "no\x1b[31m.jsonl")
+    done = here("data", folder / "no\x1b[31m.jsonl")
     assert (done.returncode, "\x1b" in done.stderr) == (2, False)
     assert r"no\x1b[31m.jsonl does not exist" in done.stderr

@@ -1,1 +1,56 @@
-"""What builds the models, data and loops of faults."""
+"""What builds the models, data and loops of faults.
+
+An entry of the gallery takes from here what most entries need, and from one of the
+modules what is of its own subject: conversations, quantised layers, a Trainer.
+"""
+
+from ftlab.faults.builders.around import (
+    at as at,
+    by_epoch as by_epoch,
+    every as every,
+    loop_with as loop_with,
+    updated_by as updated_by,
+)
+from ftlab.faults.builders.loops import (
+    backwards as backwards,
+    cast_loss as cast_loss,
+    loss_step as loss_step,
+    near_base as near_base,
+    plain_case as plain_case,
+    plain_step as plain_step,
+    scaled_step as scaled_step,
+)
+from ftlab.faults.builders.tiny import (
+    VOCABULARY as VOCABULARY,
+    Batch as Batch,
+    adamw as adamw,
+    attention as attention,
+    base as base,
+    batches as batches,
+    feed_forward as feed_forward,
+    fused_experts as fused_experts,
+    gpt2 as gpt2,
+    llama as llama,
+    lora as lora,
+    lora_config as lora_config,
+    micro_batches as micro_batches,
+    mixtral as mixtral,
+    neox as neox,
+    own as own,
+    rows_of as rows_of,
+    set_seed as set_seed,
+    sizes as sizes,
+    token_loss as token_loss,
+    trainable as trainable,
+)
+from ftlab.faults.fault import (
+    Case as Case,
+    Fault as Fault,
+    Healthy as Healthy,
+    StepFunction as StepFunction,
+)
+from ftlab.faults.variation import (
+    Variation as Variation,
+    current as current,
+    varied as varied,
+)

@@ -51,9 +51,8 @@ from ftlab.records.finding import Finding, Place, PlaceKind
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
 from ftlab.rules.words import an, at_steps
-from ftlab.runlog.run import Run
 
 TABLE = "hooks"
 

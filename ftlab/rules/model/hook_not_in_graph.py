@@ -43,9 +43,8 @@ of 21: GRD003 reports that, with the reason stale-graph.
 
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
+from ftlab.rules.rule import Results, Rule, Run, needs_facts, to_runs_with
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 
 class HookNotInGraph(Rule):

@@ -48,9 +48,8 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.reading.wiring import is_trained
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 _IN_BLOCK = re.compile(r"(?:^|\.)\d+\.")
 

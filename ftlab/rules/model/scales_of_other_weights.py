@@ -52,9 +52,8 @@ from typing import Any
 
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule, to_runs_with
+from ftlab.rules.rule import Results, Rule, Run, to_runs_with
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 TELLING = -0.7
 """Slope within blocks from which scales have to follow the codes."""

@@ -61,9 +61,8 @@ from ftlab.rules.reading.scaling_history import (
 )
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Results, Rule, if_recorded, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, if_recorded, needs_step_values
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 IN_A_ROW = 3
 """Skipped updates in a row."""

@@ -11,11 +11,9 @@ and trains the base model's in its place (ADP003).
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, base, current, lora, lora_config
 from ftlab.faults.builders.heads import head
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora, lora_config
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

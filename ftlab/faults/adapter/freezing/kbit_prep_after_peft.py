@@ -9,9 +9,7 @@ Source: huggingface/trl#3926, huggingface/transformers#26098, huggingface/peft#1
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

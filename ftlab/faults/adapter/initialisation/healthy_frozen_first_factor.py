@@ -3,10 +3,7 @@
 PEFT's optimizer projects the gradient of B and leaves A alone.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, batches, current, lora, plain_step
 
 
 def build() -> Case:

@@ -8,12 +8,10 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step, plain_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step, plain_step
 from ftlab.faults.builders.preferences import log_chance
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, trainable
 from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 def build() -> Case:

@@ -3,10 +3,8 @@
 The first update changes nothing, and the last ones change next to nothing.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
 from ftlab.faults.builders.trainers import STEPS
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

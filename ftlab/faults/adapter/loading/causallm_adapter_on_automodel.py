@@ -10,9 +10,8 @@ Source: huggingface/transformers#36594, huggingface/peft#1579, huggingface/peft#
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, base, batches, lora
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

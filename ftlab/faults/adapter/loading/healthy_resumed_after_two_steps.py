@@ -8,9 +8,7 @@ import copy
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, plain_step
 
 
 def build() -> Case:

@@ -11,9 +11,8 @@ import copy
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, trainable
 from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders import Case, Fault, lora, plain_step
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -5,9 +5,8 @@ Merging rounds the sum to bf16; the adapter is large enough to survive that.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora
 from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -11,10 +11,8 @@ import warnings
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 from ftlab.faults.builders.blocks import eight_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: huggingface/peft#2018.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, attention, llama, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

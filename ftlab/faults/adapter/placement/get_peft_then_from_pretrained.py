@@ -11,10 +11,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, current, lora
 from ftlab.faults.builders.loops import plain_case, plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: huggingface/peft#2018.
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, attention, base, current, llama, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, llama, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

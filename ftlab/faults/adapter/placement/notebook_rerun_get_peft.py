@@ -8,7 +8,7 @@ Source: huggingface/peft#2295, #1040.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders import Case, Fault, plain_case, plain_step
 from ftlab.faults.builders.tiny import (
     adamw,
     attention,
@@ -17,7 +17,6 @@ from ftlab.faults.builders.tiny import (
     feed_forward,
     lora,
 )
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -11,9 +11,7 @@ Source: huggingface/peft#854, #940, #1523.
 import warnings
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

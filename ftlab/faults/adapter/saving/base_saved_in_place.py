@@ -7,10 +7,8 @@ Fix: ``model.save_pretrained(folder)``, or merge first.
 Source: instructlab/training#141, huggingface/peft#1689.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -6,10 +6,8 @@ PEFT.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

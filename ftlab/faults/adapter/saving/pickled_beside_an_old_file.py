@@ -7,10 +7,8 @@ Fix: leave ``safe_serialization`` out, or delete the old file.
 Source: huggingface/peft#553 (the order of the files).
 """
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

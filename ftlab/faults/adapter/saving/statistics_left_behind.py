@@ -7,12 +7,10 @@ Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
 Source: the troubleshooting guide of huggingface/peft (batch norm layers).
 """
 
+from ftlab.faults.builders import Case, Fault, adamw, lora, plain_step
 from ftlab.faults.builders.convolutions import convolutions
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, lora
 from ftlab.faults.builders.trainers import folder
 from ftlab.faults.builders.zoo import pictures
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

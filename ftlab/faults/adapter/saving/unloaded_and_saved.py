@@ -7,10 +7,8 @@ Fix: ``model.merge_and_unload().save_pretrained(folder)``.
 Source: seed; huggingface/peft#309 (which files belong to what).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

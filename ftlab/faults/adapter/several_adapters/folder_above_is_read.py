@@ -9,11 +9,10 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora_config
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.saved import loaded
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -5,11 +5,10 @@
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora_config
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.saved import loaded
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -3,9 +3,8 @@
 Models that read pictures and texts are given an empty picture where there is none.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -7,9 +7,8 @@ Fix: ``(picture - mean) / (deviation + 1e-6)``.
 Source: general; transformers' feature extractors add 1e-7 for this reason.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,8 @@ Fix: ``labels.long()``.
 Source: general; transformers chooses the loss by the labels' dtype.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
+from ftlab.faults.builders import Case, Fault, batches, plain_case
 from ftlab.faults.builders.zoo import classes, roberta
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

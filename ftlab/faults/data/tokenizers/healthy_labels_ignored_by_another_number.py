@@ -6,9 +6,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loss_step
 
 
 class Scored(nn.Module):

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, set_seed
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 PLACE = VOCABULARY + 72
 """The id of a picture's place."""

@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import lora, trainable
+from ftlab.faults.builders import Case, Fault, lora, trainable
 from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, updated_by
 
 
 def build(fixed: bool) -> Case:

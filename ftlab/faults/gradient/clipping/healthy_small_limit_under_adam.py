@@ -3,9 +3,7 @@
 What is left is still far above the epsilon of 1e-8: updates are as large as ever.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, loss_step
 
 
 def build() -> Case:

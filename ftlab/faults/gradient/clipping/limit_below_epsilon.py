@@ -7,9 +7,7 @@ Fix: ``max_norm=1.0``.
 Source: torch.optim.AdamW, ``eps``; torch.nn.utils.clip_grad_norm_.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
 
 
 def build(fixed: bool) -> Case:

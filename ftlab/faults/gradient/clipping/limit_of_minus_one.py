@@ -7,9 +7,7 @@ Fix: leave the call out; ``max_norm=inf`` gives the norm and changes nothing.
 Source: OpenNMT/OpenNMT-py#1140 asks it of 0, which makes all gradients 0.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
 
 
 def build(fixed: bool) -> Case:

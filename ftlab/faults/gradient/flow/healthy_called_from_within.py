@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, token_loss
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step
 from ftlab.faults.builders.saved import loaded, saved, taught
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches
 from ftlab.faults.builders.zoo import LABELS, classes
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Judge(nn.Module):

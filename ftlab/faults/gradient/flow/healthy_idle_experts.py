@@ -7,9 +7,8 @@ expert's adapter is 0 and its B stays 0 for a while.
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, loss_step
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 EXPERTS = 8
 

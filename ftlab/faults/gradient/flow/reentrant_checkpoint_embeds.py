@@ -11,8 +11,7 @@ Source: locuslab/open-unlearning#178, huggingface/transformers#42489, peft#137.
 import warnings
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 
 def build(fixed: bool) -> Case:

@@ -14,8 +14,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import VOCABULARY, Case, Fault, adamw, batches, token_loss
 
 
 class Net(nn.Module):

@@ -12,10 +12,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, plain_step
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

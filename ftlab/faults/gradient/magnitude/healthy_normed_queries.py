@@ -6,10 +6,8 @@ against those of the values; embedding and head are one tensor.
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders import Case, Healthy, adamw, batches, cast_loss, loss_step
 from ftlab.faults.builders.zoo import qwen3
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

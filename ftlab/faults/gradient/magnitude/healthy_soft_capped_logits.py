@@ -4,9 +4,8 @@ The weights of its norms start at exactly 0 (the layer multiplies by 1 + weight)
 embeddings are scaled by the root of the width, and tanh caps scores and logits.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.zoo import gemma
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

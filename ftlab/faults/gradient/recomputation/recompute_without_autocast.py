@@ -10,11 +10,9 @@ Source: NVIDIA/Megatron-LM#7538, NVIDIA/TransformerEngine#787, pytorch/pytorch#3
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, cast_loss, loss_step
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.own_checkpoint import run_again
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

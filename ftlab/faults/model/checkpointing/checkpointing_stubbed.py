@@ -11,9 +11,8 @@ from typing import Any
 
 from torch import nn
 
-from ftlab.faults.builders.tiny import base
+from ftlab.faults.builders import Case, Fault, base
 from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 
 class Wrapper(nn.Module):

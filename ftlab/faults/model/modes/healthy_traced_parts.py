@@ -12,11 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, every, loop_with, loss_step
 from ftlab.faults.builders.refined import Refined, traced
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 20
 

@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step
 from ftlab.faults.builders.new_words import learnt_base
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Shown(nn.Module):

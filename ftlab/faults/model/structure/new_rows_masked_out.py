@@ -9,10 +9,8 @@ Source: huggingface/transformers#29897 (hooks that mask gradients of rows); meas
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import VOCABULARY, Case, Fault, adamw, batches, plain_step
 from ftlab.faults.builders.new_words import NEW, learnt_base, with_new_tokens
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches
-from ftlab.faults.fault import Case, Fault
 from ftlab.probes.tokens.token_tables import token_tables
 
 

@@ -10,9 +10,8 @@ Source: d2l-ai/d2l-en#2076, uncbiag/ICON#83.
 import torch
 from torch.nn.functional import cross_entropy
 
+from ftlab.faults.builders import Batch, Case, Fault, batches, lora, trainable
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
 
 ANSWER = 3
 

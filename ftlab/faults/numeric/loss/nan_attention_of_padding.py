@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, current, plain_case
 from ftlab.faults.builders.tiny import (
     VOCABULARY,
     Batch,
@@ -21,8 +21,6 @@ from ftlab.faults.builders.tiny import (
     set_seed,
     token_loss,
 )
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 PADDED = 5
 

@@ -9,9 +9,8 @@ Source: pytorch/ao#1124, meta-pytorch/torchtune#2254, arXiv:2010.06192.
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, llama
 from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

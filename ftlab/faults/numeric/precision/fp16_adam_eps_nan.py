@@ -9,9 +9,7 @@ Source: matanbt/TROPT#8, afiaka87/glide-finetune#5, keras-team/keras#11860.
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, loss_step
 
 
 def build(fixed: bool) -> Case:

@@ -1,8 +1,6 @@
 """LoRA under an AdamW of bitsandbytes whose moments have eight bits."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_step, trainable
 
 
 def build() -> Case:

@@ -5,9 +5,7 @@ Most second moments are 0, as their floor is 6e-8: Adam is nearly SGD then, and 
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, loss_step
 
 
 def build() -> Case:

@@ -2,9 +2,8 @@
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, llama, lora
 from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

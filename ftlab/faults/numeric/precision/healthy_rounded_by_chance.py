@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, llama, trainable
+from ftlab.faults.builders import Case, Healthy, batches, llama, plain_step, trainable
 from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
 
 
 class ChanceSgd(torch.optim.Optimizer):

@@ -9,9 +9,7 @@ Source: measured.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, plain_step
 
 
 def build(fixed: bool) -> Case:

@@ -6,9 +6,7 @@ The weights are decayed at each step, three quarters of the second moments lie b
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, plain_step
 
 
 def build() -> Case:

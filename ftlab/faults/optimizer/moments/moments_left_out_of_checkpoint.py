@@ -9,9 +9,7 @@ Source: Guitaricet/relora#10 (moments set to 0, the count kept).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, plain_step
 
 LATE = 20_000.0
 """Steps that were made before the checkpoint was written."""

@@ -9,9 +9,7 @@ Source: discuss.pytorch.org/t/84911, TrainCheck PT-FORUM-84911.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, plain_step
 
 
 def build(fixed: bool) -> Case:

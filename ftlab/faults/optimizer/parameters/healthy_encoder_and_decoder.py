@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import batches
+from ftlab.faults.builders import Case, Healthy, batches, loss_step
 from ftlab.faults.builders.zoo import t5
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

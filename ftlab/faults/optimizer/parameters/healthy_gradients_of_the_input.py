@@ -4,9 +4,7 @@ All parameters are made trainable for it, the base below the adapter as well; th
 backwards, and no step.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
 
 
 def build() -> Case:

@@ -2,9 +2,7 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, base, batches, plain_step
 from ftlab.probes.tokens.token_tables import token_tables
 
 

@@ -8,9 +8,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, lora, trainable, updated_by
 
 
 def build() -> Case:

@@ -11,9 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, plain_step, trainable
 
 
 def build(fixed: bool) -> Case:

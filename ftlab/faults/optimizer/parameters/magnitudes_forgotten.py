@@ -8,9 +8,7 @@ Source: seen in hand-written loops that give lora_B a rate of its own (LoRA+).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: huggingface/diffusers#1009, #1176.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import VOCABULARY, Case, Fault, base, batches, plain_step
 from ftlab.faults.builders.new_words import NEW
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches
-from ftlab.faults.fault import Case, Fault
 from ftlab.probes.tokens.token_tables import token_tables
 
 

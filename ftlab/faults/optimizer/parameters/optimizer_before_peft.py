@@ -9,9 +9,7 @@ Source: the end state of TrainCheck PT-FORUM-84911 and huggingface/peft#1303.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, llama, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: resize first, build the optimizer afterwards.
 Source: the class of huggingface/accelerate#3256 and #2665.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, llama, plain_step
 
 
 def build(fixed: bool) -> Case:

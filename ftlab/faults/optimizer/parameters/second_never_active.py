@@ -9,10 +9,7 @@ Source: huggingface/peft#1303, #3580.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, batches, current, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

@@ -6,9 +6,7 @@ Source: seed; Hayou et al. 2024 (arXiv:2402.12354), rate of B = ratio * rate of 
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, plain_step
 
 RATE, RATIO = 2e-4, 16
 

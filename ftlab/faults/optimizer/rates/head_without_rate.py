@@ -9,10 +9,7 @@ Source: seed; layer-wise learning rates by a dictionary of names.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, base, batches, current, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

@@ -5,9 +5,7 @@ What LoRA+ says of the factor that begins at 0 holds for A here.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_step
 
 RATE, RATIO = 3e-4, 16
 

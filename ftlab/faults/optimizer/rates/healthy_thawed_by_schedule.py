@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, plain_step
 
 EVERY = 20
 

@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, batches, current, gpt2, llama, neox
 from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, gpt2, llama, neox
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 BLOCKS, DECAY, RATE = 4, 0.5, 2e-3
 

@@ -9,9 +9,7 @@ Source: seed; LoRA+ with groups of one's own (peft `optimizers/loraplus.py` help
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, plain_step
 
 RATE = 1e-3
 

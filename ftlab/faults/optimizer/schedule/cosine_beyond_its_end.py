@@ -7,9 +7,7 @@ Fix: plan the schedule as long as the run.
 Source: transformers/optimization.py, get_cosine_schedule_with_warmup.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 PLANNED, MADE = 5, 10
 

@@ -9,9 +9,7 @@ Source: ivadomed/ivadomed#55, #57 (stepped for each batch in place of each epoch
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 EPOCHS, LOADER = 4, 8
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import trainable
+from ftlab.faults.builders import Case, Healthy, loss_step, trainable
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

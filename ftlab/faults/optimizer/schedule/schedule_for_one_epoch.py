@@ -7,9 +7,7 @@ Fix: ``len(loader) * epochs``.
 Source: a line that stands in many scripts without its factor.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 EPOCH, EPOCHS = 6, 4
 

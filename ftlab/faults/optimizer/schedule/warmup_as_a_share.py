@@ -7,9 +7,7 @@ Fix: ``num_warmup_steps=round(0.1 * total)``.
 Source: transformers, whose TrainingArguments take a share and get_scheduler does not.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 STEPS = 20
 

@@ -7,9 +7,7 @@ Fix: count the warm-up from the run's own steps, 3 to 10 % of them.
 Source: recipes that are copied with their numbers.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 STEPS = 12
 

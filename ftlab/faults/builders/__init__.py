@@ -43,6 +43,26 @@ from ftlab.faults.builders.tiny import (
     token_loss as token_loss,
     trainable as trainable,
 )
+from ftlab.faults.builders.trainers import (
+    best_kept as best_kept,
+    chosen_by as chosen_by,
+    folder as folder,
+    resumed as resumed,
+    seeded as seeded,
+    trained as trained,
+)
+from ftlab.faults.builders.zoo import (
+    classes as classes,
+    gemma as gemma,
+    mamba as mamba,
+    opt as opt,
+    phi as phi,
+    pictures as pictures,
+    qwen3 as qwen3,
+    roberta as roberta,
+    t5 as t5,
+    vit as vit,
+)
 from ftlab.faults.fault import (
     Case as Case,
     Fault as Fault,

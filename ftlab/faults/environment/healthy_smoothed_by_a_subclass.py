@@ -5,8 +5,7 @@ The model is a causal one that the Trainer knows, under LoRA: the labels are shi
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, lora
-from ftlab.faults.builders.trainers import trained
+from ftlab.faults.builders import Case, Healthy, lora, trained
 
 
 def build() -> Case:

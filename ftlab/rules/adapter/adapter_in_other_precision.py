@@ -54,7 +54,6 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 
 from collections.abc import Mapping
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.standstill import STUCK
 from ftlab.rules.reading.wiring import (
     Described,
@@ -69,7 +68,7 @@ from ftlab.rules.reasons.lost_updates import (
     lost_to_rounding,
 )
 from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
-from ftlab.rules.words import at_steps, counted, number
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 _PLACES = {"float64": Severity.WARNING, "float16": Severity.INFO}
 

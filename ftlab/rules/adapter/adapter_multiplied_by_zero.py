@@ -40,7 +40,6 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.wiring import (
     Described,
@@ -51,7 +50,7 @@ from ftlab.rules.reading.wiring import (
     steps_of,
 )
 from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
-from ftlab.rules.words import counted
+from ftlab.rules.words import counted, in_words
 
 
 class AdapterMultipliedByZero(Rule):

@@ -66,7 +66,6 @@ model on its residual for any other purpose counts as a reference too.
 - huggingface/transformers#34468, huggingface/peft#1626, #1929, #2270 (residuals)
 """
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
 from ftlab.rules.reading.saving import PLAIN, first_facts, start
 from ftlab.rules.reading.tensors import text_of
@@ -79,7 +78,7 @@ from ftlab.rules.reasons.repeated_passes import (
     switched_off,
 )
 from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_facts
-from ftlab.rules.words import at_steps, counted
+from ftlab.rules.words import at_steps, counted, in_words
 
 RESIDUAL = ("pissa", "olora", "corda", "loftq")
 """Initialisations that take out of the base what they put into the adapter."""

@@ -5,8 +5,7 @@ One callback halves all rates where the run goes on, in the schedule and in the 
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, lora
-from ftlab.faults.builders.trainers import resumed
+from ftlab.faults.builders import Case, Healthy, lora, resumed
 
 SAVED, RATE = 8, 2e-4
 

@@ -5,10 +5,9 @@ The body is done: it stays in evaluation mode, and all of its adapter stays froz
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, batches, current, plain_case
+from ftlab.faults.builders import Case, Healthy, batches, classes, current, plain_case
 from ftlab.faults.builders.heads import classifier
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.zoo import classes
 
 
 def build() -> Case:

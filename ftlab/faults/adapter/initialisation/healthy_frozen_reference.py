@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, current, loss_step, plain_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step, plain_step, seeded
 from ftlab.faults.builders.preferences import log_chance
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, trainable
-from ftlab.faults.builders.trainers import seeded
 
 
 def build() -> Case:

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, loop_with, lora
 
 EVERY = 10
 

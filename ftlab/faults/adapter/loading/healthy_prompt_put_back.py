@@ -6,9 +6,8 @@ prompt's encoder by itself: torch reports every key as unexpected.
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, adamw, base, batches, set_seed
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, folder, set_seed
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.trainers import folder
 
 SAVED, BACK = 20, 40
 

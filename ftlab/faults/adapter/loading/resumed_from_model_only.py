@@ -11,8 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, lora
-from ftlab.faults.builders.trainers import folder, trained
+from ftlab.faults.builders import Case, Fault, folder, lora, trained
 
 
 def build(fixed: bool) -> Case:

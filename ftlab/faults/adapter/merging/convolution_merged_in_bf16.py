@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, lora, plain_step
-from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.builders import Case, Fault, lora, pictures, plain_step, vit
 
 
 def build(fixed: bool) -> Case:

@@ -4,8 +4,7 @@ The kernel has four dimensions and the factors are convolutions themselves; thei
 product arrives whole.
 """
 
-from ftlab.faults.builders import Case, Healthy, lora, plain_case
-from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.builders import Case, Healthy, lora, pictures, plain_case, vit
 
 
 def build() -> Case:

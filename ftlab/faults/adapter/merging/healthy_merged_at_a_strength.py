@@ -4,9 +4,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, base, lora, plain_case
+from ftlab.faults.builders import Case, Healthy, base, folder, lora, plain_case
 from ftlab.faults.builders.hand_merges import exported, right
-from ftlab.faults.builders.trainers import folder
 
 STRENGTH = 0.7
 

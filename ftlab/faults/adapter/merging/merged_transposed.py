@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, base, lora, plain_case
+from ftlab.faults.builders import Case, Fault, base, folder, lora, plain_case
 from ftlab.faults.builders.hand_merges import exported, right
-from ftlab.faults.builders.trainers import folder
 
 
 def build(fixed: bool) -> Case:

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, base, lora
-from ftlab.faults.builders.trainers import trained
+from ftlab.faults.builders import Case, Healthy, base, lora, trained
 
 
 class Pair(nn.Module):

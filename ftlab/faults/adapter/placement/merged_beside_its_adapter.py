@@ -7,8 +7,7 @@ Fix: save the merged model into a folder of its own.
 Source: huggingface/peft#1381.
 """
 
-from ftlab.faults.builders import Case, Fault, current, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

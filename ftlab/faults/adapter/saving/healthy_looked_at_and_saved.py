@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, loop_with, lora
 
 LOOK = 10
 

@@ -6,8 +6,7 @@ PEFT.
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Healthy, folder, lora, plain_case
 
 
 def build() -> Case:

@@ -5,8 +5,7 @@
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, current, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Healthy, current, folder, lora, plain_case
 
 
 def build() -> Case:

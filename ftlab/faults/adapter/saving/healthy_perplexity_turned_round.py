@@ -6,8 +6,7 @@ better; it grows, and `greater_is_better` is True by default, as it should be.
 
 import math
 
-from ftlab.faults.builders import Case, Healthy, lora
-from ftlab.faults.builders.trainers import chosen_by
+from ftlab.faults.builders import Case, Healthy, chosen_by, lora
 
 
 def build() -> Case:

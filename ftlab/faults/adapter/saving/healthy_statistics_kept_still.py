@@ -7,9 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, adamw, lora, plain_step
+from ftlab.faults.builders import Case, Healthy, adamw, folder, lora, plain_step
 from ftlab.faults.builders.convolutions import convolutions
-from ftlab.faults.builders.trainers import folder
 from ftlab.faults.builders.zoo import pictures
 
 

@@ -9,9 +9,8 @@ Source: PEFT's own note on ``merge_and_unload``; measured.
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, base, current, lora, plain_case
+from ftlab.faults.builders import Case, Fault, base, current, folder, lora, plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.trainers import folder
 
 
 def build(fixed: bool) -> Case:

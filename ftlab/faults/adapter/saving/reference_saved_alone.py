@@ -9,8 +9,7 @@ Source: seed; huggingface/peft, ``selected_adapters`` of ``save_pretrained``.
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, current, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 REFERENCE = "reference"
 

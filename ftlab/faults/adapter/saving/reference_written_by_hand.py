@@ -11,8 +11,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from ftlab.faults.builders import Case, Fault, current, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 TRAINED = "policy"
 

@@ -7,10 +7,8 @@ Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
 Source: the troubleshooting guide of huggingface/peft (batch norm layers).
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, lora, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, folder, lora, pictures, plain_step
 from ftlab.faults.builders.convolutions import convolutions
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.builders.zoo import pictures
 
 
 def build(fixed: bool) -> Case:

@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, lora, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

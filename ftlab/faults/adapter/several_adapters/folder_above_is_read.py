@@ -9,10 +9,9 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora_config
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, folder, lora_config
 from ftlab.faults.builders.loops import plain_step
 from ftlab.faults.builders.saved import loaded
-from ftlab.faults.builders.trainers import folder
 
 
 def build(fixed: bool) -> Case:

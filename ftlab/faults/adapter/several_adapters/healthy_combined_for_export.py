@@ -3,8 +3,7 @@
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders import Case, Healthy, batches, current, plain_case
-from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders import Case, Healthy, batches, current, folder, plain_case
 
 
 def build() -> Case:

@@ -5,7 +5,7 @@ That is EOS, as for mBART and M2M100, whose answers begin with a language code.
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, set_seed
+from ftlab.faults.builders import Case, Healthy, set_seed, trained
 from ftlab.faults.builders.chats import (
     chats,
     ids_of,
@@ -13,7 +13,6 @@ from ftlab.faults.builders.chats import (
     sized,
     tokenizer,
 )
-from ftlab.faults.builders.trainers import trained
 
 
 def _bart(**settings: Any) -> Any:

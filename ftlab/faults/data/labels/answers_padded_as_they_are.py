@@ -11,9 +11,8 @@ Source: transformers, documentation of T5 (labels of padding are replaced by -10
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, set_seed
+from ftlab.faults.builders import Case, Fault, set_seed, trained
 from ftlab.faults.builders.chats import chats, ids_of, tokenizer
-from ftlab.faults.builders.trainers import trained
 
 
 def build(fixed: bool) -> Case:

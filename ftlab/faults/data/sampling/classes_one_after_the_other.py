@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from ftlab.faults.builders import Case, Fault, batches, plain_case, rows_of
+from ftlab.faults.builders import Case, Fault, batches, plain_case, rows_of, seeded
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.builders.zoo import LABELS, roberta
 
 SIZE = 4

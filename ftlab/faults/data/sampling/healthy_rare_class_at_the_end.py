@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from ftlab.faults.builders import Case, Healthy, batches, plain_case, rows_of
+from ftlab.faults.builders import Case, Healthy, batches, plain_case, roberta, rows_of
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.zoo import roberta
 
 
 def build() -> Case:

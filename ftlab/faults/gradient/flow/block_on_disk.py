@@ -10,9 +10,8 @@ Source: huggingface/accelerate#3770, #3785.
 
 from accelerate import disk_offload
 
-from ftlab.faults.builders import Case, Fault, base, plain_case
+from ftlab.faults.builders import Case, Fault, base, folder, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.trainers import folder
 
 
 def build(fixed: bool) -> Case:

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, batches, llama, lora
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, llama, lora
 from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.trainers import folder
 
 
 def four_bit(model: Any) -> Any:

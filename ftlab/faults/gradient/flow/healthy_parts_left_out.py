@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, own, plain_case
-from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.builders import Case, Healthy, own, plain_case, seeded
 
 LEFT_OUT = 0.3
 

@@ -5,8 +5,7 @@ vocabulary: the other rows have gradients of exactly 0. So have the units behind
 that are off.
 """
 
-from ftlab.faults.builders import Case, Healthy, batches, plain_case
-from ftlab.faults.builders.zoo import opt
+from ftlab.faults.builders import Case, Healthy, batches, opt, plain_case
 
 
 def build() -> Case:

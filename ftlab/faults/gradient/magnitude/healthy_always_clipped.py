@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, batches, lora, loss_step
-from ftlab.faults.builders.zoo import phi
+from ftlab.faults.builders import Case, Healthy, batches, lora, loss_step, phi
 
 
 def build() -> Case:

@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, batches, lora, plain_case
+from ftlab.faults.builders import Case, Fault, batches, classes, lora, plain_case
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.zoo import classes
 
 
 def quantise(model: Any, skipped: tuple[str, ...]) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, current, loss_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step, pictures, vit
 from ftlab.faults.builders.new_words import learnt_base
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
-from ftlab.faults.builders.zoo import pictures, vit
 
 
 class Shown(nn.Module):

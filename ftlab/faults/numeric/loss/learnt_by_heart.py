@@ -10,9 +10,8 @@ Source: github.com/Mormolykos/trainproof, examples/gallery/overfit
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, current
+from ftlab.faults.builders import Case, Fault, current, trained
 from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, llama, rows_of
-from ftlab.faults.builders.trainers import trained
 
 
 def build(fixed: bool) -> Case:

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, batches, loss_step
-from ftlab.faults.builders.zoo import t5
+from ftlab.faults.builders import Case, Healthy, batches, loss_step, t5
 
 
 def build() -> Case:

@@ -3,8 +3,7 @@
 Accumulation without an even end: the last step of an epoch has fewer micro-batches.
 """
 
-from ftlab.faults.builders import Case, Healthy, batches, gpt2, rows_of
-from ftlab.faults.builders.trainers import trained
+from ftlab.faults.builders import Case, Healthy, batches, gpt2, rows_of, trained
 
 
 def build() -> Case:

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, loss_step, trainable
-from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.builders import Case, Healthy, loss_step, pictures, trainable, vit
 
 
 def build() -> Case:

@@ -7,8 +7,7 @@ Fix: divide by ``gradient_accumulation_steps``, or let the Trainer make the sche
 Source: transformers, whose own count is in updates.
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, lora
-from ftlab.faults.builders.trainers import trained
+from ftlab.faults.builders import Case, Fault, adamw, lora, trained
 
 STEPS, MICRO = 6, 4
 

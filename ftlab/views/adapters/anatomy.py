@@ -10,12 +10,11 @@ import numpy as np
 from ftlab.views.adapters.gates import GatesView
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.style import count, number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
@@ -76,10 +75,8 @@ class AdapterView(View["AdapterAnatomy"]):
         """Say in one line what there is."""
         return repr(self).split("\n")[0].removeprefix("Adapters: ")
 
-    def _table(self, summary: AdapterAnatomy) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: AdapterAnatomy) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -102,7 +99,7 @@ class AdapterView(View["AdapterAnatomy"]):
                 "intruders": None if each.intruders < 0 else each.intruders,
             }
             for each in summary.layers
-        )
+        ]
 
     def _text(self, summary: AdapterAnatomy) -> str:
         lines = _lines(summary) if summary.settings else []

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from ftlab.views.adapters.heat import share_words
 from ftlab.views.style import SERIES, number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_combination import Combination, Combinations
@@ -32,6 +31,7 @@ class CombinationView(View["Combinations"]):
     """
 
     title = "Combination"
+    headings = ("kind", "rank", "scaling", "place", "distance", "size")
 
     def __init__(self, combinations: Combinations) -> None:
         super().__init__(combinations)
@@ -49,13 +49,9 @@ class CombinationView(View["Combinations"]):
             said += _lost_words(best)
         return said
 
-    def _table(self, summary: Combinations) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = ["kind", "rank", "scaling", "place", "distance", "size"]
+    def _table(self, summary: Combinations) -> Rows:
         made = [((e.kind, e.rank, e.scaling), e.layers) for e in summary.combinations]
-        rows = [(*kind, *layer) for kind, layers in made for layer in layers]
-        return pd.DataFrame(rows, columns=columns)
+        return [(*kind, *layer) for kind, layers in made for layer in layers]
 
     def _text(self, summary: Combinations) -> str:
         return "\n  ".join([self.headline(), *map(self._words, summary.combinations)])

@@ -15,12 +15,11 @@ from ftlab.views.style import (
     count,
     number,
 )
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
@@ -86,10 +85,8 @@ class ComparisonView(View["AdapterComparison"]):
         """Say in one line how far they are apart."""
         return str(harmless(next(self._lines())))
 
-    def _table(self, summary: AdapterComparison) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: AdapterComparison) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -104,7 +101,7 @@ class ComparisonView(View["AdapterComparison"]):
                 "rank_b": each.ranks[1] or None,
             }
             for each in summary.modules
-        )
+        ]
 
     def _text(self, summary: AdapterComparison) -> str:
         lines = list(self._lines())

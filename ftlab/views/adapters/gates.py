@@ -11,12 +11,11 @@ import numpy as np
 
 from ftlab.views.adapters.heat import draw_grid
 from ftlab.views.style import number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
@@ -74,10 +73,8 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         more = len(runs) - RUNS
         return f"{kinds}: {', '.join(said)}" + (f" and {more} more" if more > 0 else "")
 
-    def _table(self, summary: tuple[AdapterGates, ...]) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: tuple[AdapterGates, ...]) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -89,7 +86,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             for each in summary
             for row in range(len(each.rows))
             for at, adapter in enumerate(each.adapters)
-        )
+        ]
 
     def _text(self, summary: tuple[AdapterGates, ...]) -> str:
         return self.headline()

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from ftlab.records.name_words import listed
 from ftlab.views.style import SERIES, count, number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.truncated_ranks import (
@@ -44,6 +43,7 @@ class RanksView(View["TruncatedRanks"]):
     """
 
     title = "Ranks"
+    headings = ("rank", "loss", "seconds", "kept")
 
     def __init__(self, ranks: TruncatedRanks) -> None:
         super().__init__(ranks)
@@ -106,11 +106,8 @@ class RanksView(View["TruncatedRanks"]):
             f"{without:.5g} without it"
         )
 
-    def _table(self, summary: TruncatedRanks) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = ["rank", "loss", "seconds", "kept"]
-        return pd.DataFrame(summary.ranks, columns=columns)
+    def _table(self, summary: TruncatedRanks) -> Rows:
+        return summary.ranks
 
     def _text(self, summary: TruncatedRanks) -> str:
         lines = [self.headline()]

@@ -15,12 +15,11 @@ from ftlab.views.style import (
     count,
     number,
 )
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
 PANELS = (
@@ -45,6 +44,7 @@ class SwapView(View["Swapped"]):
     """
 
     title = "Hot swap"
+    headings = tuple(each.name for each in fields(Swap))
 
     def __init__(self, swapped: Swapped) -> None:
         super().__init__(swapped)
@@ -77,11 +77,8 @@ class SwapView(View["Swapped"]):
         answers = count(sum(each.checks for each in one.swaps), "answer")
         return said + f"{answers}, all as they must be, bit for bit"
 
-    def _table(self, summary: Swapped) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [each.name for each in fields(Swap)]
-        return pd.DataFrame([astuple(e) for e in summary.swaps], columns=columns)
+    def _table(self, summary: Swapped) -> Rows:
+        return map(astuple, summary.swaps)
 
     def _text(self, summary: Swapped) -> str:
         lines = [self.headline(), *(_words(o, s) for o, s in _by_operation(summary))]
@@ -148,6 +145,7 @@ class BankView(View["Arms"]):
     """
 
     title = "Bank"
+    headings = tuple(each.name for each in fields(Arm))
 
     def __init__(self, read: Callable[[], Arms]) -> None:
         super().__init__()
@@ -163,11 +161,8 @@ class BankView(View["Arms"]):
     def _summarise(self) -> Arms:
         return self._read()
 
-    def _table(self, summary: Arms) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [each.name for each in fields(Arm)]
-        return pd.DataFrame([astuple(e) for e in summary.arms], columns=columns)
+    def _table(self, summary: Arms) -> Rows:
+        return map(astuple, summary.arms)
 
     def _text(self, summary: Arms) -> str:
         total = sum(each.requests for each in summary.arms)

@@ -16,10 +16,9 @@ from ftlab.views.charts.columns import Columns, by_row
 from ftlab.views.charts.lines_figure import draw_panels
 from ftlab.views.charts.plan import LinesSummary, Plan
 from ftlab.views.charts.small_multiples import shape_of
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.runlog.run import Run
@@ -91,7 +90,7 @@ class LinesView(View[LinesSummary]):
             self._plan or self._make_plan(),
             columns.first_steps,
             columns.stride,
-            columns.values.copy(),  # noqa: PD011  no DataFrame
+            columns.values.copy(),
             self._notes(),
             self._data(),
         )
@@ -111,10 +110,8 @@ class LinesView(View[LinesSummary]):
         if before != (self._next, self._plan):
             widget.say(self._notes())
 
-    def _table(self, summary: LinesSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(dict(summary.data))
+    def _table(self, summary: LinesSummary) -> Rows:
+        return dict(summary.data)
 
     def size_of(self, summary: LinesSummary) -> tuple[float, float]:
         """Return width and height that a drawing needs, in inches."""

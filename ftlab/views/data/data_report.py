@@ -8,7 +8,7 @@ from ftlab.records.data_scan import DataScan
 from ftlab.views.data.data_figure import draw_data, height_of
 from ftlab.views.data.data_html import data_html
 from ftlab.views.data.data_words import data_words, found_words
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +62,7 @@ class DataView(View[DataScan]):
     """
 
     title = "Data"
+    headings = COLUMNS
 
     def __init__(self, scan: DataScan) -> None:
         super().__init__(scan)
@@ -71,10 +72,8 @@ class DataView(View[DataScan]):
         """Return how many rows there are, and what was found, in one line."""
         return f"{self._scan.rows:,} rows, {found_words(self._scan)}"
 
-    def _table(self, summary: DataScan) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = [
+    def _table(self, summary: DataScan) -> Rows:
+        return [
             (
                 issue.name,
                 issue.severity.label,
@@ -88,7 +87,6 @@ class DataView(View[DataScan]):
             for issue in summary.issues
             for spot in issue.spots
         ]
-        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def issues(self) -> pd.DataFrame:
         """Return the kinds of faults, worst first; `ftlab.explain(code)` says more."""

@@ -9,12 +9,11 @@ import numpy as np
 
 from ftlab.records.printable import harmless
 from ftlab.views.style import SEVERITY, count, number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.difference import Born, Differences
@@ -47,6 +46,16 @@ class DifferenceView(View["Differences"]):
     """
 
     title = "Two executions"
+    headings = (
+        "module",
+        "call",
+        "kind",
+        "path",
+        "phase",
+        "born",
+        "carried",
+        "relative",
+    )
 
     def __init__(self, differences: Differences) -> None:
         super().__init__(differences)
@@ -66,20 +75,8 @@ class DifferenceView(View["Differences"]):
         """Say in one line where they part."""
         return str(harmless(sentences(self.differences)[0]))
 
-    def _table(self, summary: Differences) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [
-            "module",
-            "call",
-            "kind",
-            "path",
-            "phase",
-            "born",
-            "carried",
-            "relative",
-        ]
-        return pd.DataFrame(summary.rows, columns=columns)
+    def _table(self, summary: Differences) -> Rows:
+        return summary.rows
 
     def _text(self, summary: Differences) -> str:
         first, *rest = sentences(summary)

@@ -19,10 +19,9 @@ from ftlab.views.findings.checklist_words import (
     to_check,
 )
 from ftlab.views.style import SEVERITY
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
 WIDTH = 104
@@ -67,6 +66,19 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
     ftlab.records.errors.UnknownNameError: There is no layer 'labels'; there are \
 'data', 'device', 'logging', 'model', 'numerics', 'optimizer', 'rollback'.
     """
+
+    headings = (
+        "layer",
+        "check",
+        "status",
+        "severity",
+        "says",
+        "cause",
+        "fix",
+        "code",
+        "place",
+        "evidence",
+    )
 
     def __init__(self, items: Sequence[CheckItem], *, title: str = "Checklist") -> None:
         super().__init__()
@@ -134,10 +146,8 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
         widget.add_class("ftlab-checklist")
         return widget
 
-    def _table(self, summary: ChecklistSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = [
+    def _table(self, summary: ChecklistSummary) -> Rows:
+        return [
             {
                 "layer": item.layer,
                 "check": item.name,
@@ -152,7 +162,6 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
             }
             for item in summary.items
         ]
-        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def _text(self, summary: ChecklistSummary) -> str:
         lines = [f"{summary.title}: {summary.verdict}", ""]
@@ -191,20 +200,6 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
                 axes.text(
                     where, height, shown, color=colour, fontweight=weight, fontsize=8.5
                 )
-
-
-_COLUMNS = [
-    "layer",
-    "check",
-    "status",
-    "severity",
-    "says",
-    "cause",
-    "fix",
-    "code",
-    "place",
-    "evidence",
-]
 
 
 def _heading(item: CheckItem) -> str:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ftlab.records.diagnosis import Diagnosis, Health
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
 MARKS = {"fails": "✗", "noted": "!", "works": "✓", "not checked": "?"}
@@ -56,11 +55,9 @@ class DoctorView(View[Looks]):
         """Return all of it as values that JSON can hold."""
         return {"ok": self.ok, "looks": [asdict(each) for each in self.summary]}
 
-    def _table(self, summary: Looks) -> pd.DataFrame:
+    def _table(self, summary: Looks) -> Rows:
         """Give each look a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary])
+        return [asdict(each) for each in summary]
 
     def _text(self, summary: Looks) -> str:
         return "\n".join([self.headline(), *(_line(e) for e in _ordered(summary))])

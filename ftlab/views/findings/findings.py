@@ -18,10 +18,9 @@ from ftlab.views.findings.findings_words import (
     unchecked_words,
 )
 from ftlab.views.style import SEVERITY, count
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
 MOST_DRAWN = 5
@@ -62,6 +61,19 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
     """
 
     title = "Findings"
+    headings = (
+        "code",
+        "name",
+        "severity",
+        "first_step",
+        "last_step",
+        "place",
+        "message",
+        "cause",
+        "fix",
+        "rank",
+        "follows",
+    )
 
     def __init__(
         self,
@@ -134,23 +146,8 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         self._repeat_at = 0.0
         super().settle()
 
-    def _table(self, summary: FindingsSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        names = [
-            "code",
-            "name",
-            "severity",
-            "first_step",
-            "last_step",
-            "place",
-            "message",
-            "cause",
-            "fix",
-            "rank",
-            "follows",
-        ]
-        rows = [
+    def _table(self, summary: FindingsSummary) -> Rows:
+        return [
             (
                 one.code,
                 one.name,
@@ -166,7 +163,6 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
             )
             for one in summary.findings
         ]
-        return pd.DataFrame(rows, columns=names)
 
     def _text(self, summary: FindingsSummary) -> str:
         if not summary.findings:

@@ -12,7 +12,7 @@ from ftlab.records.name_words import listed
 from ftlab.records.places import place_of
 from ftlab.views.findings.entries_html import Entry, entries_html
 from ftlab.views.style import SERIES, SEVERITY, count, number
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,11 +75,9 @@ class ActivationView(View[ActivationLook]):
         through = count(len(_blocks(it)), "block")
         return f"Activations of {it.model}: {told}{tokens} through {through}"
 
-    def _table(self, summary: ActivationLook) -> pd.DataFrame:
+    def _table(self, summary: ActivationLook) -> Rows:
         """Give each block a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary.blocks])
+        return [asdict(each) for each in summary.blocks]
 
     def _text(self, summary: ActivationLook) -> str:
         lines = [self.headline()]

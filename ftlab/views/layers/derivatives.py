@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ftlab.records.derivative import Derivative, Derivatives
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
 
@@ -45,11 +44,9 @@ class DerivativesView(View[Derivatives]):
             told = f"{states.count('agrees')} of {len(states)} agree"
         return f"Gradient check of {it.function}: {told}"
 
-    def _table(self, summary: Derivatives) -> pd.DataFrame:
+    def _table(self, summary: Derivatives) -> Rows:
         """Give each input and parameter a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary.each])
+        return [asdict(each) for each in summary.each]
 
     def _text(self, summary: Derivatives) -> str:
         lines = [self.headline(), *(f"  {each}" for each in summary.remarks)]

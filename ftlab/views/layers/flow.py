@@ -11,10 +11,9 @@ from ftlab.records.flow import Flow
 from ftlab.views.layers.flow_html import flow_html
 from ftlab.views.layers.flow_words import headline, sentences
 from ftlab.views.style import SERIES, SEVERITY
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
@@ -55,12 +54,10 @@ class FlowView(View[Flow]):
         """Say how much the loss reaches."""
         return f"Gradient flow: {headline(self.flow)}"
 
-    def _table(self, summary: Flow) -> pd.DataFrame:
+    def _table(self, summary: Flow) -> Rows:
         """Give each block a row, from the loss to the input."""
-        import pandas as pd
-
         cuts = {name: cut.library_line for cut in summary.cuts for name in cut.blocks}
-        return pd.DataFrame(
+        return [
             {
                 "block": each.name,
                 "trained": each.trained,
@@ -70,7 +67,7 @@ class FlowView(View[Flow]):
                 "cut": cuts.get(each.name, ""),
             }
             for each in summary.blocks
-        )
+        ]
 
     def _text(self, summary: Flow) -> str:
         lines = [self.headline()]

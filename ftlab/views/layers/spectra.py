@@ -13,12 +13,11 @@ from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
 from ftlab.views.layers.lora_summary import RAW_STEPS
 from ftlab.views.style import count
-from ftlab.views.view import RunView
+from ftlab.views.view import Rows, RunView
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
@@ -71,25 +70,21 @@ class SpectraView(RunView[Spectra]):
     def _summarise(self) -> Spectra:
         return spectra_of(self._run, 64 if self._run.last_step > RAW_STEPS else 1)
 
-    def _table(self, summary: Spectra) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: Spectra) -> Rows:
         needed = summary.needed
         at, pair = np.nonzero(~np.isnan(needed))
         records = [summary.pairs[each] for each in pair]
-        return pd.DataFrame(
-            {
-                "step": summary.steps[at],
-                "place": [_place(each) for each in records],
-                "adapter": [each.meta.get("adapter", "") for each in records],
-                "r": summary.ranks[pair],
-                "needed": needed[at, pair].astype(int),
-                **{
-                    f"beyond_{cut}": summary.beyond[index, at, pair]
-                    for index, cut in enumerate(summary.cuts)
-                },
-            }
-        )
+        return {
+            "step": summary.steps[at],
+            "place": [_place(each) for each in records],
+            "adapter": [each.meta.get("adapter", "") for each in records],
+            "r": summary.ranks[pair],
+            "needed": needed[at, pair].astype(int),
+            **{
+                f"beyond_{cut}": summary.beyond[index, at, pair]
+                for index, cut in enumerate(summary.cuts)
+            },
+        }
 
     def size_of(self, summary: Spectra) -> tuple[float, float]:
         """Give each block a row."""

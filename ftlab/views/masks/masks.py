@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ftlab.records.attention import FAULTS
 from ftlab.views.masks.mask_figure import draw_masks
 from ftlab.views.masks.mask_words import MEANING, percent, report_text
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.attention import AttentionReport, MaskRow
@@ -59,6 +58,7 @@ class MaskView(View["AttentionReport"]):
     """
 
     title = "Attention"
+    headings = COLUMNS
 
     def __init__(self, report: AttentionReport, closer: Closer | None = None) -> None:
         super().__init__(report)
@@ -70,11 +70,8 @@ class MaskView(View["AttentionReport"]):
         illegal = max((row.illegal for row in self._report.rows), default=0.0)
         return f"{percent(illegal)} of attention illegal"
 
-    def _table(self, summary: AttentionReport) -> pd.DataFrame:
-        import pandas as pd
-
-        lines = [_line(summary, row) for row in summary.rows]
-        return pd.DataFrame(lines, columns=list(COLUMNS))
+    def _table(self, summary: AttentionReport) -> Rows:
+        return [_line(summary, row) for row in summary.rows]
 
     def size_of(self, summary: AttentionReport) -> tuple[float, float]:
         """Return width and height in inches, by how many panels there are."""

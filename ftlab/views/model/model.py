@@ -10,7 +10,7 @@ from ftlab.views.model.folding import LISTS, folded
 from ftlab.views.model.html import page
 from ftlab.views.model.memory_figure import draw_memory
 from ftlab.views.model.words import MARKS, learns, many, notes, storage
-from ftlab.views.view import View, widget_mode, with_widget
+from ftlab.views.view import Rows, View, widget_mode, with_widget
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,20 +52,17 @@ class ModelView(View["ModelAnatomy"]):
         told = [f"{many(root.parameters) or 'no'} parameters", learns(root), held]
         return f"Model {root.kind}: {', '.join(filter(None, told))}"
 
-    def _table(self, summary: ModelAnatomy) -> pd.DataFrame:
+    def _table(self, summary: ModelAnatomy) -> Rows:
         """Give each module a row."""
-        import pandas as pd
-
         texts = ("quantised", "checkpointed", "wraps", "left", "same_as")
         counts = ("parameters", "own", "trainable", "bytes")
         lists = ("dtypes", "devices", "adapters", "hooks", "ties")
-        rows = [
+        return [
             {"module": each.path, "class": each.kind}
             | {name: getattr(each, name) for name in (*counts, *texts)}
             | {name: "; ".join(getattr(each, name)) for name in lists}
             for each in summary.modules
         ]
-        return pd.DataFrame(rows)
 
     def trainer(self) -> pd.DataFrame:
         """Return what a Trainer decides, a row for each decision."""

@@ -10,12 +10,11 @@ import numpy as np
 
 from ftlab.records.budget import FIRST_LOOK, SHORTEST
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import RunView
+from ftlab.views.view import Rows, RunView
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
@@ -87,6 +86,7 @@ class CostView(RunView[CostSummary]):
     """
 
     title = "Cost of watching"
+    headings = ("probe", "measured steps", "of steps", "planned interval", "ms each")
 
     def _stamp(self) -> Hashable:
         return self._run.version, str(self._run.meta.get("measured"))
@@ -103,13 +103,9 @@ class CostView(RunView[CostSummary]):
             tuple(sorted(_measured(meta.get("measured")), key=lambda m: -m.ms)),
         )
 
-    def _table(self, summary: CostSummary) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: CostSummary) -> Rows:
         total = len(summary.steps)
-        rows = [(m.probe, m.steps, total, m.planned, m.ms) for m in summary.probes]
-        columns = ["probe", "measured steps", "of steps", "planned interval", "ms each"]
-        return pd.DataFrame(rows, columns=columns)
+        return [(m.probe, m.steps, total, m.planned, m.ms) for m in summary.probes]
 
     def draw_on(self, figure: Figure | SubFigure, summary: CostSummary) -> None:
         """Draw what each step has cost."""

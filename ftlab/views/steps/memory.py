@@ -1,7 +1,5 @@
 """The memory view: memory, tokens per second and the share of padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

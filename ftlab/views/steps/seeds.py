@@ -12,10 +12,9 @@ from ftlab.runlog.same_data import SameData, same_data
 from ftlab.runlog.seed_chain import Source, sources_of
 from ftlab.views.steps.run_comparison import RunComparisonView, wrapped
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import RunView
+from ftlab.views.view import Rows, RunView
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
@@ -57,6 +56,7 @@ class SeedsView(RunView[SeedSummary]):
     """
 
     title = "Seeds"
+    headings = ("source", "value", "at another start")
 
     def against(self, other: object) -> RunComparisonView:
         """Compare with another run: since which step they differ, in what, and why.
@@ -92,13 +92,8 @@ class SeedsView(RunView[SeedSummary]):
             same_data(self._run), sources_of(self._run), len(table), drawn
         )
 
-    def _table(self, summary: SeedSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
-            [(each.name, each.value, _SAID[each.fixed]) for each in summary.sources],
-            columns=["source", "value", "at another start"],
-        )
+    def _table(self, summary: SeedSummary) -> Rows:
+        return [(each.name, each.value, _SAID[each.fixed]) for each in summary.sources]
 
     def size_of(self, summary: SeedSummary) -> tuple[float, float]:
         """Leave room for what is said above the picture."""

@@ -22,8 +22,8 @@ def build(fixed: bool) -> Case:
     model = lora(model, modules_to_save=[head(model)])
     model.add_adapter("trial", lora_config(model.get_base_model()))
     model.set_adapter("trial")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PEFT tells which adapter is active now
+    # PEFT tells which adapter is active now
+    with warnings.catch_warnings(action="ignore"):
         model.delete_adapter("trial")
     if fixed:
         model.set_adapter(own)

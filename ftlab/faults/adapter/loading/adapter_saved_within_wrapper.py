@@ -24,8 +24,7 @@ def build(fixed: bool) -> Case:
         save_file(
             {f"module.{key}": each for key, each in load_file(file).items()}, file
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = loaded(model, path, is_trainable=True)
     return plain_case(adapted, adapter=path)
 

@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     """Load an adapter to compute features."""
     path = saved(trained := taught(lora(task_type=None)))
     model = base()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = loaded(model if fixed else model.base_model, path)
     adapted.trained = [trained]  # the folder lives as long as what was saved to it
     return Case(adapted, batches=batches())

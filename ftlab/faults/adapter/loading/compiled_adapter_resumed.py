@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     compile_blocks(trained, in_place=fixed)
     model = lora()
     path = saved(taught(trained, steps=4), model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model.load_adapter(path, current().adapter, is_trainable=True)
     return plain_case(model, adapter=path)
 

@@ -17,8 +17,7 @@ def build() -> Case:
     model = lora(eight_bit(llama(), torch.float32))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_adapter()
 
     return plain_case(model.train(), lr=1e-2, afterwards=export)

@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora(bare if fixed else four_bit(bare, packing=False))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_and_unload()
 
     return plain_case(model.train(), afterwards=export)

@@ -20,8 +20,7 @@ def build(fixed: bool) -> Case:
     model = lora(llama() if fixed else eight_bit(llama(), torch.float32))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_and_unload()
 
     return plain_case(model.train(), lr=3e-5, afterwards=export)

@@ -23,8 +23,10 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(first, lr=1e-2)
     Case(first, optimizer, batches(), plain_step(first, optimizer)).run(3)
     bare = base() if fixed else lora()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore"),
+    ):
         first.save_pretrained(folder)
         path = Path(folder)
         path = path if current().adapter == "default" else path / current().adapter

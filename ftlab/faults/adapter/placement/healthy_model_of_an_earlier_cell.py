@@ -16,8 +16,7 @@ def build() -> Case:
     """Put the same adapter on a base twice, and train the second model."""
     shared = base()
     old = lora(shared)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = lora(shared)
     optimizer = adamw(model, lr=5e-3)
     train = plain_step(model, optimizer)

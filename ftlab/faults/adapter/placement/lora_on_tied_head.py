@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     tied = {"tie_word_embeddings": True}
     model = base() if current().family == "gpt2" else llama(**tied)
     targets = attention(model) + ([] if fixed else ["lm_head"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = lora(model, target_modules=targets)
     return plain_case(adapted, lr=2e-2)
 

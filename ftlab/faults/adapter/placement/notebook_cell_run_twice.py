@@ -15,8 +15,7 @@ def build(fixed: bool) -> Case:
     """Build a LoRA model once, or twice."""
     model = lora()
     if not fixed:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             kind = model.peft_config[current().adapter].task_type
             model = lora(model, task_type=kind)
     return plain_case(model, lr=1e-2)

@@ -27,8 +27,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(first, lr=5e-2)
     Case(first, optimizer, batches(), plain_step(first, optimizer)).run(4)
     model = first.unload() if fixed else model
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = lora(model, target_modules=targets[1:])
     return plain_case(model, lr=1e-2)
 

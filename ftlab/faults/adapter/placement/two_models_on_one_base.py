@@ -18,8 +18,7 @@ def build(fixed: bool) -> Case:
     """Train a model on sequences, and another one on the same ones backwards."""
     shared = base()
     first = lora(shared)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         second = lora(base() if fixed else shared)
     optimizer = adamw(first)
     train = plain_step(first, optimizer)

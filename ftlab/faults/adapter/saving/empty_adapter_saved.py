@@ -24,8 +24,7 @@ def build(fixed: bool) -> Case:
             name: tensor.clone() if fixed else torch.empty(0)
             for name, tensor in model.state_dict().items()
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.save_pretrained(path, state_dict=state)
 
     return plain_case(model, lr=1e-2, afterwards=save)

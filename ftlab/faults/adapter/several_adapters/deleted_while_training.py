@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
 
     def clean() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.delete_adapter("spare" if fixed else own)
 
     return loop_with(model, optimizer, batches(), before=at(CLEANUP, clean))

@@ -25,8 +25,7 @@ def build(fixed: bool) -> Case:
     def step(batch: Any) -> float:
         optimizer.zero_grad()
         hidden = embedding[batch["input_ids"]].detach()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             loss = model(inputs_embeds=hidden, labels=batch["labels"]).loss
             loss.backward()
         optimizer.step()

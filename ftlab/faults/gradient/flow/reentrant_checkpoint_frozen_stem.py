@@ -46,8 +46,7 @@ def build(fixed: bool) -> Case:
 
     def step(batch: Any) -> float:
         optimizer.zero_grad()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             loss = token_loss(model(batch["input_ids"]), batch)
             loss.backward()
         optimizer.step()

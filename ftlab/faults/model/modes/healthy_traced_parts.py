@@ -30,8 +30,7 @@ class Thrice(nn.Module):
         self.learning: Any = traced(self.whole.refiner, training=True)
         self.quiet: Any = traced(self.whole.refiner, training=False)
         last = nn.Sequential(nn.Dropout(0.1), nn.Linear(VOCABULARY, VOCABULARY))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             self.whole.refiner = torch.jit.script(last)
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:

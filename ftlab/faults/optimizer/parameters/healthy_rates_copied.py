@@ -20,8 +20,7 @@ def build() -> Case:
 
     def update() -> None:
         optimizer.step()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             scheduler.step()
         optimizer.param_groups[0]["lr"] = scheduler.get_last_lr()[0]
 

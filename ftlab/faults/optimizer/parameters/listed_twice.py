@@ -19,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     parameters = trainable(model)
     more = [] if fixed else parameters[-2:]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         optimizer = torch.optim.AdamW([*parameters, *more], lr=1e-3, weight_decay=0.0)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 

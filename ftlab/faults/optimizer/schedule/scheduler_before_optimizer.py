@@ -22,8 +22,7 @@ def build(fixed: bool) -> Case:
 
     def update() -> None:
         order = (optimizer, scheduler) if fixed else (scheduler, optimizer)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for each in order:
                 each.step()
 

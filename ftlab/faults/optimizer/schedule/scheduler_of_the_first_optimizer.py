@@ -28,8 +28,7 @@ def build(fixed: bool) -> Case:
 
     def update() -> None:
         optimizer.step()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             scheduler.step()
 
     return updated_by(update, model, optimizer, scheduler=scheduler)

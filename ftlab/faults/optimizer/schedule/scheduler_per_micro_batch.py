@@ -33,8 +33,7 @@ def build(fixed: bool) -> Case:
             loss.backward()
             total += float(loss.detach())
             if not fixed:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     scheduler.step()
         optimizer.step()
         if fixed:

@@ -14,6 +14,7 @@ from ftlab.faults.builders.around import (
 from ftlab.faults.builders.loops import (
     backwards as backwards,
     cast_loss as cast_loss,
+    loop_case as loop_case,
     loss_step as loss_step,
     near_base as near_base,
     plain_case as plain_case,

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
             layer.unscale_layer()
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, lora, pictures, plain_step, vit
+from ftlab.faults.builders import Case, Fault, loop_case, lora, pictures, vit
 
 
 def build(fixed: bool) -> Case:
@@ -29,8 +29,7 @@ def build(fixed: bool) -> Case:
     ]
     optimizer = torch.optim.AdamW(groups, lr=1e-2)
     made = [b | {"pixel_values": b["pixel_values"].to(dtype)} for b in pictures()]
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=lambda: model.merge_adapter())
+    return loop_case(model, optimizer, made, afterwards=lambda: model.merge_adapter())
 
 
 FAULT = Fault(

@@ -5,8 +5,8 @@ Merging rounds the sum to bf16; the adapter is large enough to survive that.
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora
-from ftlab.faults.builders.loops import cast_loss, loss_step
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_case, lora
+from ftlab.faults.builders.loops import cast_loss
 
 
 def build() -> Case:
@@ -20,8 +20,9 @@ def build() -> Case:
         merged = model.eval().merge_and_unload()
         merged(**unseen)
 
-    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=finish)
+    return loop_case(
+        model, optimizer, loss_of=cast_loss(model, torch.bfloat16), afterwards=finish
+    )
 
 
 HEALTHY = Healthy(

@@ -11,8 +11,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from ftlab.faults.builders import Case, Fault, adamw, base, batches, current, lora
-from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, base, current, loop_case, lora
+from ftlab.faults.builders.loops import plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
 
     first = lora()
     optimizer = adamw(first, lr=1e-2)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(3)
+    loop_case(first, optimizer).run(3)
     bare = base() if fixed else lora()
     with (
         tempfile.TemporaryDirectory() as folder,

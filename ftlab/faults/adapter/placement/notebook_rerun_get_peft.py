@@ -8,15 +8,8 @@ Source: huggingface/peft#2295, #1040.
 
 import warnings
 
-from ftlab.faults.builders import Case, Fault, plain_case, plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
+from ftlab.faults.builders import Case, Fault, loop_case, plain_case
+from ftlab.faults.builders.tiny import adamw, attention, base, feed_forward, lora
 
 
 def build(fixed: bool) -> Case:
@@ -25,7 +18,7 @@ def build(fixed: bool) -> Case:
     targets = attention(model) + feed_forward(model)
     first = lora(model, target_modules=targets[:1])
     optimizer = adamw(first, lr=5e-2)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(4)
+    loop_case(first, optimizer).run(4)
     model = first.unload() if fixed else model
     with warnings.catch_warnings(action="ignore"):
         model = lora(model, target_modules=targets[1:])

@@ -7,7 +7,7 @@ Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
 Source: the troubleshooting guide of huggingface/peft (batch norm layers).
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, folder, lora, pictures, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, folder, loop_case, lora, pictures
 from ftlab.faults.builders.convolutions import convolutions
 
 
@@ -21,12 +21,8 @@ def build(fixed: bool) -> Case:
     )
     optimizer = adamw(model, lr=1e-3)
     path = folder(model)
-    return Case(
-        model,
-        optimizer,
-        pictures(),
-        plain_step(model, optimizer),
-        afterwards=lambda: model.save_pretrained(path),
+    return loop_case(
+        model, optimizer, pictures(), afterwards=lambda: model.save_pretrained(path)
     )
 
 

@@ -9,8 +9,8 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Fault, adamw, base, batches, folder, lora_config
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import Case, Fault, adamw, base, folder, lora_config
+from ftlab.faults.builders.loops import loop_case
 from ftlab.faults.builders.saved import loaded
 
 
@@ -28,8 +28,7 @@ def build(fixed: bool) -> Case:
         model.save_pretrained(path)
         return loaded(bare, path / "sql" if fixed else path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=hand_over)
+    return loop_case(model, optimizer, afterwards=hand_over)
 
 
 FAULT = Fault(

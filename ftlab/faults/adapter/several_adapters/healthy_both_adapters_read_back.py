@@ -5,8 +5,7 @@
 
 from typing import Any
 
-from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora_config
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import Case, Healthy, adamw, base, loop_case, lora_config
 from ftlab.faults.builders.saved import loaded
 from ftlab.faults.builders.trainers import folder
 
@@ -28,8 +27,7 @@ def build() -> Case:
         again.set_adapter("sql")
         return again
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=hand_over)
+    return loop_case(model, optimizer, afterwards=hand_over)
 
 
 HEALTHY = Healthy(

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loss_step
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_case
 
 
 class Scored(nn.Module):
@@ -41,8 +41,7 @@ def build() -> Case:
         labels = row["labels"].clone()
         labels[:, : labels.shape[1] // 2] = -1
         rows.append({"input_ids": row["input_ids"], "labels": labels})
-    step = loss_step(lambda batch: model(**batch), optimizer)
-    return Case(model, optimizer, rows, step)
+    return loop_case(model, optimizer, rows, loss_of=lambda batch: model(**batch))
 
 
 HEALTHY = Healthy(

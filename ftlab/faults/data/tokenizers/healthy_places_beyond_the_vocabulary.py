@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, current, loss_step
+from ftlab.faults.builders import Case, Healthy, current, loop_case
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, set_seed
 
 PLACE = VOCABULARY + 72
@@ -46,8 +46,7 @@ def build() -> Case:
         ids, labels = row["input_ids"].clone(), row["labels"].clone()
         ids[:, 0], labels[:, 0] = PLACE, -100
         rows.append({"input_ids": ids, "labels": labels})
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, rows, step)
+    return loop_case(model, optimizer, rows, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

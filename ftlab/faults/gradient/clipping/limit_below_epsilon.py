@@ -7,7 +7,7 @@ Fix: ``max_norm=1.0``.
 Source: torch.optim.AdamW, ``eps``; torch.nn.utils.clip_grad_norm_.
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -15,8 +15,9 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model)
     limit = 1.0 if fixed else 1e-10
-    step = loss_step(lambda batch: model(**batch).loss, optimizer, clip=limit)
-    return Case(model, optimizer, batches(), step)
+    return loop_case(
+        model, optimizer, loss_of=lambda batch: model(**batch).loss, clip=limit
+    )
 
 
 FAULT = Fault(

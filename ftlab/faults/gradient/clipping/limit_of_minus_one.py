@@ -7,7 +7,7 @@ Fix: leave the call out; ``max_norm=inf`` gives the norm and changes nothing.
 Source: OpenNMT/OpenNMT-py#1140 asks it of 0, which makes all gradients 0.
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -15,8 +15,9 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model)
     limit = float("inf") if fixed else -1.0
-    step = loss_step(lambda batch: model(**batch).loss, optimizer, clip=limit)
-    return Case(model, optimizer, batches(), step)
+    return loop_case(
+        model, optimizer, loss_of=lambda batch: model(**batch).loss, clip=limit
+    )
 
 
 FAULT = Fault(

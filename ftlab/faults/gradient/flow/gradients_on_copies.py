@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, loss_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -34,7 +34,7 @@ def build(fixed: bool) -> Case:
         ).loss
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, token_loss
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, adamw, loop_case, lora, token_loss
 
 
 def build() -> Case:
@@ -22,7 +21,7 @@ def build() -> Case:
         hidden = inner.model(input_ids=batch["input_ids"]).last_hidden_state
         return token_loss(inner.lm_head(hidden), batch)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

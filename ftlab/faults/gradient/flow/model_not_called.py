@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, base, batches, lora, loss_step, trainable
+from ftlab.faults.builders import Case, Fault, base, loop_case, lora, trainable
 
 
 def build(fixed: bool) -> Case:
@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
     def loss_of(batch: Any) -> torch.Tensor:
         return called(**batch).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 FAULT = Fault(

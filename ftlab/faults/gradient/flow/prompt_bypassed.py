@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, base, batches, current, loss_step
+from ftlab.faults.builders import Case, Fault, adamw, base, current, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -28,7 +28,7 @@ def build(fixed: bool) -> Case:
     def loss_of(batch: Any) -> torch.Tensor:
         return called(**batch).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, base, batches, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, loop_case
 from ftlab.faults.builders.heads import head
 
 
@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
     if fixed:
         torch.compiler.reset()
     optimizer = adamw(model)
-    return Case(compiled, optimizer, made, plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer, made)
 
 
 FAULT = Fault(

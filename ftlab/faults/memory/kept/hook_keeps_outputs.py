@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -24,7 +24,7 @@ def build(fixed: bool) -> Case:
 
     for _ in range(2):
         model.get_input_embeddings().register_forward_hook(look)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, current, loss_step, pictures, vit
+from ftlab.faults.builders import Case, Healthy, current, loop_case, pictures, vit
 from ftlab.faults.builders.new_words import learnt_base
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
 
@@ -46,8 +46,7 @@ def build() -> Case:
         words["labels"][:, 0] = -100
         del words["attention_mask"]
         pairs.append(words | {"pixel_values": seen["pixel_values"]})
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, pairs, step)
+    return loop_case(model, optimizer, pairs, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

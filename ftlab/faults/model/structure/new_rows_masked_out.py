@@ -9,7 +9,7 @@ Source: huggingface/transformers#29897 (hooks that mask gradients of rows); meas
 
 import torch
 
-from ftlab.faults.builders import VOCABULARY, Case, Fault, adamw, batches, plain_step
+from ftlab.faults.builders import VOCABULARY, Case, Fault, adamw, batches, loop_case
 from ftlab.faults.builders.new_words import NEW, learnt_base, with_new_tokens
 from ftlab.probes.tokens.token_tables import token_tables
 
@@ -45,7 +45,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     rows = with_new_tokens(batches())
     places = tuple(f"param {table.name}" for table in token_tables(model))
-    return Case(model, optimizer, rows, plain_step(model, optimizer), places=places)
+    return loop_case(model, optimizer, rows, places=places)
 
 
 FAULT = Fault(

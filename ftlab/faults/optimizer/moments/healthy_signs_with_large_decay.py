@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, base, batches, plain_step
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 class Lion(torch.optim.Optimizer):
@@ -37,7 +37,7 @@ def build() -> Case:
     """Train all weights with a decay ten times that of AdamW, as is usual for Lion."""
     model = base()
     optimizer = Lion(model.parameters(), lr=1e-4, weight_decay=1.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -6,7 +6,7 @@ The weights are decayed at each step, three quarters of the second moments lie b
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, base, batches, plain_step
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
@@ -20,7 +20,7 @@ def build() -> Case:
         weight_decay=0.1,
         amsgrad=True,
     )
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

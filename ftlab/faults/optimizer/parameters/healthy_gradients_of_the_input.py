@@ -4,7 +4,7 @@ All parameters are made trainable for it, the base below the adapter as well; th
 backwards, and no step.
 """
 
-from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_case, lora
 
 
 def build() -> Case:
@@ -18,8 +18,7 @@ def build() -> Case:
             model(**batch).loss.backward()
             model.zero_grad()
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=explain)
+    return loop_case(model, optimizer, made, afterwards=explain)
 
 
 HEALTHY = Healthy(

@@ -11,7 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, batches, lora, plain_step, trainable
+from ftlab.faults.builders import Case, Fault, loop_case, lora, trainable
 
 
 def build(fixed: bool) -> Case:
@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
     more = [] if fixed else parameters[-2:]
     with warnings.catch_warnings(action="ignore"):
         optimizer = torch.optim.AdamW([*parameters, *more], lr=1e-3, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

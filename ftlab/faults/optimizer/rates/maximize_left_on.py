@@ -7,14 +7,14 @@ Fix: ``maximize=False``, the default.
 Source: seed; pytorch/pytorch#68052 (the flag, and where it comes from).
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA under an AdamW that maximizes."""
     model = lora()
     optimizer = adamw(model, 5e-3, maximize=not fixed)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

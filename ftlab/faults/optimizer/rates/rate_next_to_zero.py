@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, base, batches, plain_step
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 RATE = 5e-4
 
@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
         {"params": last, "lr": RATE * factor},
     ]
     optimizer = torch.optim.AdamW(groups, lr=RATE)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, loss_step, pictures, trainable, vit
+from ftlab.faults.builders import Case, Healthy, loop_case, pictures, trainable, vit
 
 
 def build() -> Case:
@@ -22,8 +22,7 @@ def build() -> Case:
         logits = model(pixel_values=batch["pixel_values"]).logits
         return criterion(logits, batch["labels"])
 
-    step = loss_step(loss_of, optimizer, scheduler)
-    return Case(model, optimizer, pictures(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, pictures(), loss_of=loss_of, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

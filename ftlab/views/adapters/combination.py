@@ -1,18 +1,12 @@
 """What each combination type of PEFT's makes of a weighted sum of adapters."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
+from ftlab.records.adapter_combination import Combination, Combinations
 from ftlab.views.adapters.heat import share_words
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, number
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_combination import Combination, Combinations
 
 
 class CombinationView(View["Combinations"]):
@@ -69,7 +63,7 @@ class CombinationView(View["Combinations"]):
             said += f"base; another token at {each.turned:.0%}"
         return said + _lost_words(each)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Combinations) -> None:
+    def draw_on(self, figure: Canvas, summary: Combinations) -> None:
         """Draw how far each type is from the sum, in weights and in next tokens."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False, sharey=True)[0]

@@ -1,21 +1,14 @@
 """Loss and time of an adapter that is cut to smaller ranks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ftlab.records.name_words import listed
+from ftlab.records.truncated_ranks import (
+    RanksByLayer,
+    TruncatedRank,
+    TruncatedRanks,
+)
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.truncated_ranks import (
-        RanksByLayer,
-        TruncatedRank,
-        TruncatedRanks,
-    )
 
 CLOSE = 0.01
 """Share of what the adapter gains that a smaller rank may lose to be named."""
@@ -149,7 +142,7 @@ class RanksView(View["TruncatedRanks"]):
             )
         return lines
 
-    def draw_on(self, figure: Figure | SubFigure, summary: TruncatedRanks) -> None:
+    def draw_on(self, figure: Canvas, summary: TruncatedRanks) -> None:
         """Draw loss and time against rank."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False)[0]

@@ -1,14 +1,13 @@
 """Hot swapping, and a bank of adapters: what they take, and whether outputs change."""
 
-from __future__ import annotations
-
 import math
 import statistics
+from collections.abc import Callable, Hashable
 from dataclasses import astuple, fields
-from typing import TYPE_CHECKING
 
 from ftlab.records.adapter_swap import Arm, Arms, Swap, Swapped
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import (
     SERIES,
     SEVERITY,
@@ -16,11 +15,6 @@ from ftlab.views.style import (
     number,
 )
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from matplotlib.figure import Figure, SubFigure
 
 PANELS = (
     ("seconds", 1e3, "the operation, ms (median)"),
@@ -88,7 +82,7 @@ class SwapView(View["Swapped"]):
             lines.append(f"note: {one} and {other} answer alike, and cannot be told")
         return "\n  ".join(lines)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Swapped) -> None:
+    def draw_on(self, figure: Canvas, summary: Swapped) -> None:
         """Draw what operations and the forwards behind them take, and the memory."""
         colour = "black" if self.equal else SEVERITY["error"]
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left", color=colour)
@@ -170,7 +164,7 @@ class BankView(View["Arms"]):
         said = f"{count(total, 'request')}, {changes}"
         return "\n  ".join([said, *map(_arm_words, summary.arms)])
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
+    def draw_on(self, figure: Canvas, summary: Arms) -> None:
         """Draw what a request of each adapter takes."""
         axis = figure.subplots()
         asked = [each for each in summary.arms if each.requests]

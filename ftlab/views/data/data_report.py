@@ -1,18 +1,13 @@
 """The data view: what a look at every row of a dataset has found."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.data_scan import DataScan
 from ftlab.views.data.data_figure import draw_data, height_of
 from ftlab.views.data.data_html import data_html
 from ftlab.views.data.data_words import data_words, found_words
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 COLUMNS = (
     "kind",
@@ -88,7 +83,7 @@ class DataView(View[DataScan]):
             for spot in issue.spots
         ]
 
-    def issues(self) -> pd.DataFrame:
+    def issues(self) -> DataFrame:
         """Return the kinds of faults, worst first; `ftlab.explain(code)` says more."""
         import pandas as pd
 
@@ -108,7 +103,7 @@ class DataView(View[DataScan]):
         ]
         return pd.DataFrame(rows, columns=list(ISSUE_COLUMNS))
 
-    def lengths(self) -> pd.DataFrame:
+    def lengths(self) -> DataFrame:
         """Return how many rows have which length."""
         import pandas as pd
 
@@ -119,7 +114,7 @@ class DataView(View[DataScan]):
         """Return width and height in inches, by how many kinds of faults there are."""
         return 9.0, height_of(summary)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: DataScan) -> None:
+    def draw_on(self, figure: Canvas, summary: DataScan) -> None:
         """Draw lengths beside the limit, and the share of rows with each fault."""
         draw_data(figure, summary)
 

@@ -1,15 +1,14 @@
 """The checklist's view: seven layers, each passed, failed or not checked."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer, Status
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import Severity
 from ftlab.records.near import near
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.checklist_html import MARKS as SIGNS, checklist_html
 from ftlab.views.findings.checklist_words import (
     ChecklistSummary,
@@ -20,9 +19,6 @@ from ftlab.views.findings.checklist_words import (
 )
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 WIDTH = 104
 DRAWN_WIDTH = 112
@@ -187,7 +183,7 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 0.35 + 0.21 * len(_drawn(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: ChecklistSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: ChecklistSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
         axes = figure.add_subplot()

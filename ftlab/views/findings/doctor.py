@@ -1,17 +1,13 @@
 """What a look at the machine has found, what fails in front."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.diagnosis import Diagnosis, Health
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 MARKS = {"fails": "✗", "noted": "!", "works": "✓", "not checked": "?"}
 KINDS: dict[Health, Kind] = {
@@ -69,7 +65,7 @@ class DoctorView(View[Looks]):
         page = entries_html(self.headline(), ok=self.ok, entries=entries)
         return ipywidgets.HTML(page)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Looks) -> None:
+    def draw_on(self, figure: Canvas, summary: Looks) -> None:
         """Write the looks, each with its mark in colour."""
         axis = figure.subplots()
         axis.set_axis_off()

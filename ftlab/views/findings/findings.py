@@ -1,15 +1,14 @@
 """The findings view: what is wrong, why, and what to do."""
 
-from __future__ import annotations
-
 import textwrap
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, NotChecked
 from ftlab.records.ranking import ranked
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.findings_html import findings_html
 from ftlab.views.findings.findings_words import (
     FindingsSummary,
@@ -19,9 +18,6 @@ from ftlab.views.findings.findings_words import (
 )
 from ftlab.views.style import SEVERITY, count
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 MOST_DRAWN = 5
 REPEAT_SECONDS = 5.0
@@ -185,7 +181,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 0.35 + 0.19 * len(_drawn(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: FindingsSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: FindingsSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
         axes = figure.add_subplot()

@@ -1,17 +1,13 @@
 """Derivatives by backward and by values, input by input."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 
 class DerivativesView(View[Derivatives]):
@@ -64,7 +60,7 @@ class DerivativesView(View[Derivatives]):
         )
         return ipywidgets.HTML(page)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Derivatives) -> None:
+    def draw_on(self, figure: Canvas, summary: Derivatives) -> None:
         """Draw the share of elements that are wrong, by input."""
         axis = figure.subplots()
         names = [each.name for each in summary.each]

@@ -1,27 +1,19 @@
 """The view of LoRA's spectra: how many directions each update uses, over the steps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.name_words import listed
+from ftlab.records.names import NameRecord
 from ftlab.records.places import place_of
 from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
+from ftlab.views.drawn import Axes, Canvas
 from ftlab.views.layers.lora_summary import RAW_STEPS
 from ftlab.views.style import count
 from ftlab.views.view import Rows, RunView
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.names import NameRecord
 
 NAMED = 3
 """Pairs that a line of text names."""
@@ -91,7 +83,7 @@ class SpectraView(RunView[Spectra]):
         rows = blocks_of([_place(each) for each in summary.pairs])
         return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Spectra) -> None:
+    def draw_on(self, figure: Canvas, summary: Spectra) -> None:
         """Draw the energy by direction over the steps, and the ranks needed last."""
         figure.suptitle(_headline(summary), fontsize=9, x=0.01, ha="left")
         latest = _latest(summary)

@@ -1,19 +1,13 @@
 """The mask view: who attends to whom, in cells, and what of it is illegal."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from ftlab.records.attention import FAULTS
+from ftlab.records.attention import FAULTS, AttentionReport, MaskRow
+from ftlab.views.drawn import Canvas
 from ftlab.views.masks.mask_figure import draw_masks
+from ftlab.views.masks.mask_widget import Closer
 from ftlab.views.masks.mask_words import MEANING, percent, report_text
 from ftlab.views.view import Rows, View
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.attention import AttentionReport, MaskRow
-    from ftlab.views.masks.mask_widget import Closer
 
 COLUMNS = (
     "row",
@@ -78,7 +72,7 @@ class MaskView(View["AttentionReport"]):
         panels = len({row.kind for row in summary.rows}) or 1
         return (9.0, 4.6 if panels < 3 else 3.4)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: AttentionReport) -> None:
+    def draw_on(self, figure: Canvas, summary: AttentionReport) -> None:
         """Draw the worst row, one panel for each kind of layer."""
         draw_masks(figure, summary)
 

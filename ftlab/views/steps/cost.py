@@ -1,22 +1,16 @@
 """What watching costs, and how often each probe could measure for it."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.budget import FIRST_LOOK, SHORTEST
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import Rows, RunView
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,7 @@ class CostView(RunView[CostSummary]):
         total = len(summary.steps)
         return [(m.probe, m.steps, total, m.planned, m.ms) for m in summary.probes]
 
-    def draw_on(self, figure: Figure | SubFigure, summary: CostSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: CostSummary) -> None:
         """Draw what each step has cost."""
         figure.suptitle(_headline(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()

@@ -14,30 +14,20 @@ from ftlab.faults.builders.chats import chats, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
-class Flattened:
-    """Lays the rows of a batch end to end, and may add a mask."""
-
-    def __init__(self, masked: bool) -> None:
-        from transformers import DataCollatorWithFlattening
-
-        self.masked = masked
-        self.flatten = DataCollatorWithFlattening()
-
-    def __call__(self, rows: list[Any]) -> dict[str, Any]:
-        """Make a batch of one row."""
-        import torch
-
-        batch = dict(self.flatten(rows))
-        if self.masked:
-            batch["attention_mask"] = torch.ones_like(batch["input_ids"])
-        return batch
-
-
 def build(fixed: bool) -> Case:
     """Collate with a mask, or without."""
-    made = tokenizer()
-    rows = whole(made, chats(turns=2))
-    return trained_on(made, rows, Flattened(masked=not fixed))
+    from torch import ones_like
+    from transformers import DataCollatorWithFlattening
+
+    made, flatten = tokenizer(), DataCollatorWithFlattening()
+
+    def collate(rows: list[Any]) -> dict[str, Any]:
+        batch = dict(flatten(rows))
+        if not fixed:
+            batch["attention_mask"] = ones_like(batch["input_ids"])
+        return batch
+
+    return trained_on(made, whole(made, chats(turns=2)), collate)
 
 
 FAULT = Fault(

@@ -10,19 +10,27 @@ from ftlab.faults.builders.chats import padded_by_length, tokenizer, trained_on,
 from ftlab.faults.fault import Case, Healthy
 
 
-def build() -> Case:
-    """Train on five rows of eight."""
-    made = tokenizer()
-    pad = padded_by_length(made)
+class Filled:
+    """Makes three rows of each batch rows of padding."""
 
-    def collate(rows: list[Any]) -> Any:
-        batch = pad(rows)
-        batch["input_ids"][-3:] = made.pad_token_id
+    def __init__(self, pad: Any, padding: int) -> None:
+        self.pad = pad
+        self.padding = padding
+
+    def __call__(self, rows: list[Any]) -> Any:
+        """Make a batch."""
+        batch = self.pad(rows)
+        batch["input_ids"][-3:] = self.padding
         batch["labels"][-3:] = -100
         batch["attention_mask"][-3:] = 0
         batch["attention_mask"][-3:, :2] = 1
         return batch
 
+
+def build() -> Case:
+    """Train on five rows of eight."""
+    made = tokenizer()
+    collate = Filled(padded_by_length(made), made.pad_token_id)
     return trained_on(made, whole(made), collate)
 
 

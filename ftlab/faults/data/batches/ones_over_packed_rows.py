@@ -14,20 +14,30 @@ from ftlab.faults.builders.chats import chats, tokenizer, trained_on, whole
 from ftlab.faults.fault import Case, Fault
 
 
-def build(fixed: bool) -> Case:
-    """Collate with a mask, or without."""
-    from torch import ones_like
-    from transformers import DataCollatorWithFlattening
+class Flattened:
+    """Lays the rows of a batch end to end, and may add a mask."""
 
-    made, flatten = tokenizer(), DataCollatorWithFlattening()
+    def __init__(self, masked: bool) -> None:
+        from transformers import DataCollatorWithFlattening
 
-    def collate(rows: list[Any]) -> dict[str, Any]:
-        batch = dict(flatten(rows))
-        if not fixed:
-            batch["attention_mask"] = ones_like(batch["input_ids"])
+        self.masked = masked
+        self.flatten = DataCollatorWithFlattening()
+
+    def __call__(self, rows: list[Any]) -> dict[str, Any]:
+        """Make a batch of one row."""
+        import torch
+
+        batch = dict(self.flatten(rows))
+        if self.masked:
+            batch["attention_mask"] = torch.ones_like(batch["input_ids"])
         return batch
 
-    return trained_on(made, whole(made, chats(turns=2)), collate)
+
+def build(fixed: bool) -> Case:
+    """Collate with a mask, or without."""
+    made = tokenizer()
+    rows = whole(made, chats(turns=2))
+    return trained_on(made, rows, Flattened(masked=not fixed))
 
 
 FAULT = Fault(

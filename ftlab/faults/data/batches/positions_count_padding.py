@@ -20,20 +20,28 @@ from ftlab.faults.builders.chats import (
 )
 
 
+class Counted:
+    """Pads on the left, and may count positions by the mask."""
+
+    def __init__(self, made: Any, counts: bool) -> None:
+        self.counts = counts
+        self.pad = padded_by_length(made)
+
+    def __call__(self, rows: list[Any]) -> dict[str, Any]:
+        """Make a batch."""
+        batch = dict(self.pad(rows))
+        if self.counts:
+            batch["position_ids"] = (batch["attention_mask"].cumsum(-1) - 1).clamp(0)
+        return batch
+
+
 def build(fixed: bool) -> Case:
     """Leave positions to the model, or count them by the mask."""
     made = tokenizer()
     made.padding_side = "left"
-    pad = padded_by_length(made)
-
-    def collate(rows: list[Any]) -> dict[str, Any]:
-        batch = dict(pad(rows))
-        if fixed:
-            batch["position_ids"] = (batch["attention_mask"].cumsum(-1) - 1).clamp(0)
-        return batch
-
+    rows = whole(made)
     model = sized(made, gpt2, n_positions=256)
-    return trained_on(made, whole(made), collate, model=model)
+    return trained_on(made, rows, Counted(made, fixed), model=model)
 
 
 FAULT = Fault(

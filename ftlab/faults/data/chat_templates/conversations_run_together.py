@@ -23,20 +23,29 @@ OPENED = (
 """Opens each conversation with a system text, and with no BOS."""
 
 
-def build(fixed: bool) -> Case:
-    """Leave positions out, or let them begin again."""
-    from transformers import DataCollatorWithFlattening
+class EndToEnd:
+    """Lays the rows of a batch end to end, and may let positions begin again."""
 
-    made, flatten = tokenizer(template=OPENED), DataCollatorWithFlattening()
+    def __init__(self, counts: bool) -> None:
+        from transformers import DataCollatorWithFlattening
 
-    def collate(rows: list[Any]) -> dict[str, Any]:
-        batch = dict(flatten(rows))
-        if not fixed:
+        self.counts = counts
+        self.flatten = DataCollatorWithFlattening()
+
+    def __call__(self, rows: list[Any]) -> dict[str, Any]:
+        """Make a batch of one row."""
+        batch = dict(self.flatten(rows))
+        if not self.counts:
             del batch["position_ids"]
         return batch
 
+
+def build(fixed: bool) -> Case:
+    """Leave positions out, or let them begin again."""
+    made = tokenizer(template=OPENED)
+    rows = whole(made)
     model = sized(made, max_position_embeddings=512)
-    return trained_on(made, whole(made), collate, model=model, max_steps=2)
+    return trained_on(made, rows, EndToEnd(fixed), model=model, max_steps=2)
 
 
 FAULT = Fault(

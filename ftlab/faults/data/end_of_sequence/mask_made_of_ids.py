@@ -23,15 +23,24 @@ from ftlab.faults.fault import Case, Fault
 def build(fixed: bool) -> Case:
     """Make the mask in a collator of one's own."""
     made = tokenizer(pad_token="</turn>")
-    pad = padded_by_length(made)
-
-    def collate(rows: list[Any]) -> Any:
-        batch = pad(rows)
-        if not fixed:
-            batch["attention_mask"] = (batch["input_ids"] != made.pad_token_id).long()
-        return batch
-
+    collate = Masked(padded_by_length(made), made.pad_token_id, by_length=fixed)
     return trained_on(made, answers_only(made, chats(turns=2)), collate)
+
+
+class Masked:
+    """Pads a batch, and makes its mask."""
+
+    def __init__(self, pad: Any, number: int, *, by_length: bool) -> None:
+        self.pad = pad
+        self.number = number
+        self.by_length = by_length
+
+    def __call__(self, rows: list[Any]) -> Any:
+        """Make a batch."""
+        batch = self.pad(rows)
+        if not self.by_length:
+            batch["attention_mask"] = (batch["input_ids"] != self.number).long()
+        return batch
 
 
 FAULT = Fault(

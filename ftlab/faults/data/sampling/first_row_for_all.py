@@ -20,15 +20,23 @@ from ftlab.faults.builders.chats import (
 from ftlab.faults.fault import Case, Fault
 
 
+class FirstForAll:
+    """Makes a batch of the first row, or of each."""
+
+    def __init__(self, made: Any, each: bool) -> None:
+        self._pad = padded_by_length(made)
+        self._each = each
+
+    def __call__(self, given: list[dict[str, Any]]) -> Any:
+        """Make a batch."""
+        return self._pad([row if self._each else given[0] for row in given])
+
+
 def build(fixed: bool) -> Case:
     """Take the first row for all of them."""
     made = tokenizer()
-    pad = padded_by_length(made)
-
-    def collate(given: list[dict[str, Any]]) -> Any:
-        return pad([row if fixed else given[0] for row in given])
-
-    return trained_on(made, answers_only(made, chats(32)), collate)
+    rows = answers_only(made, chats(32))
+    return trained_on(made, rows, FirstForAll(made, each=fixed))
 
 
 FAULT = Fault(

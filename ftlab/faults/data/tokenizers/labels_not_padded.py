@@ -14,17 +14,25 @@ from ftlab.faults.builders.chats import padded_by_length, tokenizer, trained_on,
 from ftlab.faults.fault import Case, Fault
 
 
+class Cut:
+    """Pads a batch, and leaves the last labels out."""
+
+    def __init__(self, pad: Any, last: int) -> None:
+        self.pad = pad
+        self.last = last
+
+    def __call__(self, rows: list[Any]) -> Any:
+        """Make a batch."""
+        batch = self.pad(rows)
+        width = batch["labels"].shape[1] - self.last
+        batch["labels"] = batch["labels"][:, :width]
+        return batch
+
+
 def build(fixed: bool) -> Case:
     """Leave one label out of each batch."""
     made = tokenizer()
-    pad = padded_by_length(made)
-
-    def collate(rows: list[Any]) -> Any:
-        batch = pad(rows)
-        if not fixed:
-            batch["labels"] = batch["labels"][:, :-1]
-        return batch
-
+    collate = Cut(padded_by_length(made), 0 if fixed else 1)
     return trained_on(made, whole(made), collate)
 
 

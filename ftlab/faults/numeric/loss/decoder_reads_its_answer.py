@@ -17,21 +17,25 @@ from ftlab.faults.fault import Case, Fault
 
 def build(fixed: bool) -> Case:
     """Shift the decoder's inputs by one, or not at all."""
+    return answered_by_t5(lambda made: Pair(made, shifted=fixed))
 
-    def collator(made: Any) -> Any:
-        pad, start = padded_by_length(made), made.pad_token_id
 
-        def collate(rows: list[Any]) -> Any:
-            batch = pad(rows)
-            ids = batch["labels"].masked_fill(batch["labels"] == -100, start)
-            if fixed:
-                ids = ids.roll(1, 1)
-                ids[:, 0] = start
-            return {**batch, "decoder_input_ids": ids}
+class Pair:
+    """Pads a batch, and makes the decoder's inputs of its labels."""
 
-        return collate
+    def __init__(self, made: Any, *, shifted: bool) -> None:
+        self.pad = padded_by_length(made)
+        self.start = made.pad_token_id
+        self.shifted = shifted
 
-    return answered_by_t5(collator)
+    def __call__(self, rows: list[Any]) -> Any:
+        """Make a batch."""
+        batch = self.pad(rows)
+        ids = batch["labels"].masked_fill(batch["labels"] == -100, self.start)
+        if self.shifted:
+            ids = ids.roll(1, 1)
+            ids[:, 0] = self.start
+        return {**batch, "decoder_input_ids": ids}
 
 
 FAULT = Fault(

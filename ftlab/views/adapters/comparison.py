@@ -12,10 +12,7 @@ from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.drawn import Canvas
 from ftlab.views.executions.difference import DifferenceView
-from ftlab.views.style import (
-    count,
-    number,
-)
+from ftlab.views.style import count, number
 from ftlab.views.view import Rows, View
 
 SHOWN = 4

@@ -10,11 +10,7 @@ from ftlab.records.quantisation import Preparation, QuantisedLayer
 from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
 from ftlab.views.drawn import Axes, Canvas, DataFrame
-from ftlab.views.style import (
-    SERIES,
-    count,
-    number,
-)
+from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
 
 

@@ -1,11 +1,7 @@
 """Loss and time of an adapter that is cut to smaller ranks."""
 
 from ftlab.records.name_words import listed
-from ftlab.records.truncated_ranks import (
-    RanksByLayer,
-    TruncatedRank,
-    TruncatedRanks,
-)
+from ftlab.records.truncated_ranks import RanksByLayer, TruncatedRank, TruncatedRanks
 from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import Rows, View

@@ -8,12 +8,7 @@ from dataclasses import astuple, fields
 from ftlab.records.adapter_swap import Arm, Arms, Swap, Swapped
 from ftlab.records.sizes import size
 from ftlab.views.drawn import Canvas
-from ftlab.views.style import (
-    SERIES,
-    SEVERITY,
-    count,
-    number,
-)
+from ftlab.views.style import SERIES, SEVERITY, count, number
 from ftlab.views.view import Rows, View
 
 PANELS = (

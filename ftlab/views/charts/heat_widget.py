@@ -1,8 +1,6 @@
 """The live heatmap: `ColumnsWidget` with codes of layers and parameters."""
 
-from ftlab.views.charts.columns_widget import (
-    ColumnsWidget,
-)
+from ftlab.views.charts.columns_widget import ColumnsWidget
 from ftlab.views.charts.layer_columns import LayerColumns
 from ftlab.views.front_end import front_end
 

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.views.charts.columns import Columns
-from ftlab.views.charts.columns_widget import (
-    ColumnsWidget,
-)
+from ftlab.views.charts.columns_widget import ColumnsWidget
 from ftlab.views.charts.plan import Plan, front_end_panels
 from ftlab.views.front_end import front_end
 

@@ -7,14 +7,7 @@ from collections.abc import Sequence
 
 from ftlab.records.flow import Flow, FlowBlock
 from ftlab.views.front_end import front_end
-from ftlab.views.layers.flow_words import (
-    WHY,
-    folded,
-    headline,
-    sentences,
-    span,
-    state,
-)
+from ftlab.views.layers.flow_words import WHY, folded, headline, sentences, span, state
 
 SHOWN = 12
 """Sentences that stand above the graph; the others are folded away."""

@@ -14,13 +14,7 @@ import torch
 from torch import nn
 
 from ftlab.faults.builders import Case, Fault, current, plain_case
-from ftlab.faults.builders.tiny import (
-    VOCABULARY,
-    Batch,
-    batches,
-    set_seed,
-    token_loss,
-)
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed, token_loss
 
 PADDED = 5
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -18,7 +18,6 @@ def build(fixed: bool) -> Case:
     from peft.tuners.lora.layer import LoraLayer
 
     model = lora()
-    optimizer = adamw(model, lr=1e-3)
     layers = [m for m in model.modules() if isinstance(m, LoraLayer)]
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -29,7 +28,7 @@ def build(fixed: bool) -> Case:
             layer.unscale_layer()
         return loss
 
-    return loop_case(model, optimizer, loss_of=loss_of)
+    return plain_case(model, lr=1e-3, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -5,14 +5,13 @@ Merging rounds the sum to bf16; the adapter is large enough to survive that.
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_case, lora
+from ftlab.faults.builders import Case, Healthy, base, batches, lora, plain_case
 from ftlab.faults.builders.loops import cast_loss
 
 
 def build() -> Case:
     """Build LoRA on a base in bf16 that is merged in the end."""
     model = lora(base().to(torch.bfloat16))
-    optimizer = adamw(model, lr=1e-2)
     (unseen,) = batches(1, seed=77)
 
     @torch.no_grad()
@@ -20,8 +19,8 @@ def build() -> Case:
         merged = model.eval().merge_and_unload()
         merged(**unseen)
 
-    return loop_case(
-        model, optimizer, loss_of=cast_loss(model, torch.bfloat16), afterwards=finish
+    return plain_case(
+        model, lr=1e-2, loss_of=cast_loss(model, torch.bfloat16), afterwards=finish
     )
 
 

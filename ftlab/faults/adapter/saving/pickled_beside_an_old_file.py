@@ -17,14 +17,11 @@ def build(fixed: bool) -> Case:
     path = folder(model)
     optimizer = adamw(model, lr=1e-2)
 
-    def save() -> None:
-        model.save_pretrained(path)
-
     return loop_with(
         model,
         optimizer,
         batches(),
-        after=at(2, save),
+        after=at(2, lambda: model.save_pretrained(path)),
         afterwards=lambda: model.save_pretrained(path, safe_serialization=fixed),
     )
 

@@ -7,7 +7,7 @@ Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
 Source: the troubleshooting guide of huggingface/peft (batch norm layers).
 """
 
-from ftlab.faults.builders import Case, Fault, adamw, folder, loop_case, lora, pictures
+from ftlab.faults.builders import Case, Fault, folder, lora, pictures, plain_case
 from ftlab.faults.builders.convolutions import convolutions
 
 
@@ -19,10 +19,9 @@ def build(fixed: bool) -> Case:
         target_modules=["first", "second"],
         modules_to_save=["verdict", *norms],
     )
-    optimizer = adamw(model, lr=1e-3)
     path = folder(model)
-    return loop_case(
-        model, optimizer, pictures(), afterwards=lambda: model.save_pretrained(path)
+    return plain_case(
+        model, lr=1e-3, rows=pictures(), afterwards=lambda: model.save_pretrained(path)
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders import Case, Healthy, current, loop_case
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, set_seed
+from ftlab.faults.builders import Case, Healthy, current, plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, base, batches, set_seed
 
 PLACE = VOCABULARY + 72
 """The id of a picture's place."""
@@ -40,13 +40,12 @@ def build() -> Case:
     """Put the place of a picture in front of each row."""
     set_seed(0)
     model = Placed()
-    optimizer = adamw(model)
     rows = []
     for row in batches():
         ids, labels = row["input_ids"].clone(), row["labels"].clone()
         ids[:, 0], labels[:, 0] = PLACE, -100
         rows.append({"input_ids": ids, "labels": labels})
-    return loop_case(model, optimizer, rows, loss_of=lambda batch: model(**batch).loss)
+    return plain_case(model, rows=rows, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

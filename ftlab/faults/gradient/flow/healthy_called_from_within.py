@@ -8,20 +8,19 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Healthy, adamw, loop_case, lora, token_loss
+from ftlab.faults.builders import Case, Healthy, lora, plain_case, token_loss
 
 
 def build() -> Case:
     """Build LoRA whose trunk and head are called one after the other."""
     model = lora()
-    optimizer = adamw(model)
     inner = model.get_base_model()
 
     def loss_of(batch: Any) -> torch.Tensor:
         hidden = inner.model(input_ids=batch["input_ids"]).last_hidden_state
         return token_loss(inner.lm_head(hidden), batch)
 
-    return loop_case(model, optimizer, loss_of=loss_of)
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -4,8 +4,6 @@ The teacher is a submodule, frozen and in eval mode; its parameters are four fif
 all, and none of them is in the optimizer.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 
@@ -33,11 +31,7 @@ def build() -> Case:
     """Build a teacher of four layers and a student of one."""
     torch.manual_seed(current().seed)
     model = Pair()
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        return model(batch["input_ids"])
-
-    return plain_case(model, loss_of=loss_of)
+    return plain_case(model, loss_of=lambda batch: model(batch["input_ids"]))
 
 
 HEALTHY = Healthy(

@@ -7,11 +7,7 @@ Fix: call ``model(**batch)``, not ``model.get_base_model()(**batch)``.
 Source: seen in hand-written loops that unwrap the model for something else before.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders import Case, Fault, adamw, base, current, loop_case
+from ftlab.faults.builders import Case, Fault, base, current, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -22,13 +18,8 @@ def build(fixed: bool) -> Case:
     config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     model = get_peft_model(bare, config, adapter_name=current().adapter)
     bare.get_output_embeddings().requires_grad_(True)
-    optimizer = adamw(model)
     called = model if fixed else model.get_base_model()
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        return called(**batch).loss
-
-    return loop_case(model, optimizer, loss_of=loss_of)
+    return plain_case(model, loss_of=lambda batch: called(**batch).loss)
 
 
 FAULT = Fault(

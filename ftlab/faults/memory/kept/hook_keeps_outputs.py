@@ -10,13 +10,12 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Look at the embeddings' output; the fixed hook keeps its norm."""
     model = lora()
-    optimizer = adamw(model)
     seen: list[Any] = []
 
     def look(_: torch.nn.Module, __: Any, output: torch.Tensor) -> None:
@@ -24,7 +23,7 @@ def build(fixed: bool) -> Case:
 
     for _ in range(2):
         model.get_input_embeddings().register_forward_hook(look)
-    return loop_case(model, optimizer)
+    return plain_case(model)
 
 
 FAULT = Fault(

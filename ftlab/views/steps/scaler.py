@@ -62,7 +62,7 @@ class ScalerView(LinesView):
             msg = f"table(by={by!r}): allowed are 'step' and 'tensor'."
             raise BadValueError(msg)
         if by == "step":
-            return self._table(self.summary)
+            return super().table()
         return _tensors(self._run.window(0))
 
     def headline(self) -> str:

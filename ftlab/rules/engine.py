@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.errors import FtlabWarning
-from ftlab.records.finding import Finding, NotChecked
 from ftlab.rules.registry import all_rules
 from ftlab.rules.report import FindingSet, Report, report_of
-from ftlab.rules.rule import Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, NotChecked, Rule, Run
 
 WINDOW = 256
 """Steps that a rule sees at a time."""

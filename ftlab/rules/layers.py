@@ -10,12 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer
-from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.registry import PREFIXES, all_rules
 from ftlab.rules.report import Report
-from ftlab.rules.rule import ANY, Rule
+from ftlab.rules.rule import ANY, Finding, NotChecked, Rule, Run, Severity
 from ftlab.rules.words import at_steps, counted, listed
-from ftlab.runlog.run import Run
 
 LAYER_OF_AREA: dict[str, Layer] = {
     "data": "data",

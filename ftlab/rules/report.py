@@ -4,9 +4,8 @@ import dataclasses
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.ranking import ranked
-from ftlab.rules.rule import ANY, MAX_PLACES
+from ftlab.rules.rule import ANY, MAX_PLACES, Finding, NotChecked, Place, Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A rule is a pure function of a run: it reads and yields. What it needs is declared in
 ``requires``; the engine turns an unmet need into *not checked*, with what to record
 next time. What turns out to be undecidable on the way a rule yields itself, made by
-`Rule.cannot_tell`.
+`Rule.cannot_tell`. Runs and findings can be imported from here too.
 """
 
 import abc
@@ -13,8 +13,14 @@ from typing import ClassVar, Literal, NotRequired, TypedDict, Unpack
 
 from ftlab.records.checklist import Layer
 from ftlab.records.class_names import class_words
-from ftlab.records.finding import Finding, NotChecked, Place, PlaceKind, Severity
-from ftlab.runlog.run import Run
+from ftlab.records.finding import (
+    Finding as Finding,
+    NotChecked as NotChecked,
+    Place as Place,
+    PlaceKind,
+    Severity as Severity,
+)
+from ftlab.runlog.run import Run as Run
 
 Status = Literal["preview", "stable", "deprecated", "removed"]
 Area = Literal[

@@ -1,6 +1,6 @@
 """How messages say steps, numbers and lists, alike in every rule."""
 
-from ftlab.records.name_words import listed as listed
+from ftlab.records.name_words import in_words as in_words, listed as listed
 
 
 def at_steps(first: int, last: int) -> str:

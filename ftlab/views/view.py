@@ -21,6 +21,7 @@ import importlib.util
 import io
 import threading
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from ftlab.runlog.run import Run
 
 S = TypeVar("S")
+Rows = Iterable[Any] | Mapping[str, Any]
+"""What a table is made of: its rows one by one, or its columns by name."""
+
 _SILENT = np.errstate(all="ignore")
 """A run may hold any number; what NumPy remarks on it says nothing in a cell."""
 PICTURE_SHARE = 0.05
@@ -77,9 +81,12 @@ class View(Generic[S]):
     ----------
     title
         What the view is about, in one or two words.
+    headings
+        Of the table's columns, where its rows do not name them themselves.
     """
 
     title: ClassVar[str] = ""
+    headings: ClassVar[Sequence[str]] = ()
 
     def __init__(self, fixed: S | None = None) -> None:
         self._fixed = fixed
@@ -100,7 +107,12 @@ class View(Generic[S]):
 
     def table(self) -> pd.DataFrame:
         """Return the view's numbers as a DataFrame."""
-        return self._table(self.summary)
+        import pandas as pd
+
+        rows = self._table(self.summary)
+        if isinstance(rows, pd.DataFrame):
+            return rows
+        return pd.DataFrame(rows, columns=list(self.headings) or None)
 
     def figure(self) -> Figure:
         """Return the view as a matplotlib figure, drawn without pyplot."""
@@ -170,7 +182,7 @@ class View(Generic[S]):
             raise NotImplementedError
         return self._fixed
 
-    def _table(self, summary: S) -> pd.DataFrame:
+    def _table(self, summary: S) -> Rows | pd.DataFrame:
         raise NotImplementedError
 
     def size_of(self, summary: S) -> tuple[float, float]:

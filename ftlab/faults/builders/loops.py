@@ -63,10 +63,29 @@ def plain_case(
     rows: Sequence[Any] | None = None,
     *,
     weight_decay: float = 0.0,
-    loss_of: Callable[[Any], torch.Tensor] | None = None,
     **settings: Any,
 ) -> Case:
     """Make the case of a model that AdamW trains in a correct loop.
+
+    Parameters
+    ----------
+    settings
+        Of `loop_case`.
+    """
+    optimizer = adamw(model, lr, weight_decay=weight_decay)
+    return loop_case(model, optimizer, rows, **settings)
+
+
+def loop_case(
+    model: Any,
+    optimizer: Any,
+    rows: Sequence[Any] | None = None,
+    *,
+    loss_of: Callable[[Any], torch.Tensor] | None = None,
+    clip: float | None = None,
+    **settings: Any,
+) -> Case:
+    """Make the case of a model that is trained in a correct loop.
 
     Parameters
     ----------
@@ -74,15 +93,17 @@ def plain_case(
         The batches; those of `builders.tiny.batches` by default.
     loss_of
         Gives the loss of a batch; the model's own by default.
+    clip
+        The norm that gradients are clipped to, where ``loss_of`` is given.
     settings
-        Of the case.
+        Of the case. A ``scheduler`` is stepped behind each update.
     """
     rows = batches() if rows is None else rows
-    optimizer = adamw(model, lr, weight_decay=weight_decay)
+    scheduler = settings.get("scheduler")
     if loss_of is None:
-        step = plain_step(model, optimizer)
+        step = plain_step(model, optimizer, scheduler)
     else:
-        step = loss_step(loss_of, optimizer)
+        step = loss_step(loss_of, optimizer, scheduler, clip)
     return Case(model, optimizer, rows, step, **settings)
 
 

@@ -34,6 +34,5 @@ class Refined(nn.Module):
 def traced(module: Any, training: bool) -> Any:
     """Trace a part in a mode."""
     example = torch.zeros(2, 4, VOCABULARY)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         return torch.jit.trace(module.train(training), example, check_trace=False)

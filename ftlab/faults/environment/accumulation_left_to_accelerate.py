@@ -10,8 +10,7 @@ Source: huggingface/transformers#26312 (accelerator.backward divides by itself).
 import contextlib
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, lora, micro_batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, micro_batches
 
 MICRO = 4
 

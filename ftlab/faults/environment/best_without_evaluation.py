@@ -9,10 +9,7 @@ Source: huggingface/transformers#28500 (the best model was silently not loaded).
 
 from dataclasses import replace
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import best_kept
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current, varied
+from ftlab.faults.builders import Case, Fault, best_kept, current, lora, varied
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: no ``data_collator``, or one that sets the prompts' labels to -100.
 Source: huggingface/trl#1507, huggingface/trl#3315 (prompts in the loss).
 """
 
-from ftlab.faults.builders.tiny import llama, lora
+from ftlab.faults.builders import Case, Fault, llama, lora
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts, words
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: ``lr_scheduler_type="constant_with_warmup"``.
 Source: transformers, get_scheduler (SchedulerType.CONSTANT).
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trained
 
 
 def build(fixed: bool) -> Case:

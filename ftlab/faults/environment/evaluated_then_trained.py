@@ -7,9 +7,7 @@ Fix: ``bf16_full_eval=False`` for a Trainer that trains.
 Source: huggingface/transformers#10268 (how it was made), Trainer.evaluation_loop.
 """
 
-from ftlab.faults.builders.tiny import base, batches, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, rows_of, trained
 
 
 def build(fixed: bool) -> Case:

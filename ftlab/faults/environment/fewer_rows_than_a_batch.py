@@ -7,9 +7,7 @@ Fix: ``dataloader_drop_last=False``, or a smaller batch.
 Source: RUC-GSAI/YuLan-IR#5 (stopped at step 0: fewer rows than a batch).
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, rows_of, trained
 
 
 def build(fixed: bool) -> Case:

@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 
 RATE, DECAY, BETA = 5e-3, 0.1, 0.95
 

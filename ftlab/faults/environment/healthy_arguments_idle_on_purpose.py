@@ -7,9 +7,7 @@ data has fewer batches than an update of the long run is made of.
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 
 DEFAULT_RATE = 5e-5
 """The default of TrainingArguments: nobody has asked for it."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, rows_of
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, rows_of
 
 
 def build() -> Case:

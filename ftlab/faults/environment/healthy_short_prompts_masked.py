@@ -3,9 +3,8 @@
 Nearly all tokens have a label; the few that have none are the prompts.
 """
 
-from ftlab.faults.builders.tiny import llama, lora
+from ftlab.faults.builders import Case, Healthy, llama, lora
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts, words
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

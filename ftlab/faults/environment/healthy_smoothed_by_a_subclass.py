@@ -5,9 +5,7 @@ The model is a causal one that the Trainer knows, under LoRA: the labels are shi
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, trained
 
 
 def build() -> Case:

@@ -8,9 +8,7 @@ Fix: no smoothing, or a loss of one's own that shifts.
 Source: huggingface/transformers#27161, huggingface/transformers#17960.
 """
 
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, trained
 
 
 def build(fixed: bool) -> Case:

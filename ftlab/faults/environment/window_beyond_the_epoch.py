@@ -7,9 +7,7 @@ Fix: ``gradient_accumulation_steps`` no larger than the batches of an epoch.
 Source: transformers, Trainer.set_initial_training_values.
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, rows_of, trained
 
 
 def build(fixed: bool) -> Case:

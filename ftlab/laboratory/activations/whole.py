@@ -6,12 +6,7 @@ from functools import partial
 
 import torch
 
-from ftlab.laboratory.activations.component import (
-    Mistake,
-    Site,
-    first_tensor,
-    register,
-)
+from ftlab.laboratory.activations.component import Mistake, Site, first_tensor, register
 from ftlab.laboratory.activations.norms import NORM
 from ftlab.records.activation import PartFault
 

@@ -59,8 +59,7 @@ def rehearsed(
     own = _adapters(model)
     rng = RngState.take()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             twin = maker.copied(model)
             given = {
                 key: maker.tensor(value) if isinstance(value, torch.Tensor) else value

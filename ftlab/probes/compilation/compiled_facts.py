@@ -14,10 +14,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.dynamo_private import (
-    compiled_graphs,
-    skips_guards,
-)
+from ftlab.probes.dynamo_private import compiled_graphs, skips_guards
 from ftlab.probes.naming import clean_name
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.by_id import ById

@@ -9,11 +9,7 @@ from typing import ClassVar
 
 import torch
 
-from ftlab.probes.dynamo_private import (
-    graphs_look_at,
-    graphs_made,
-    refuses_to_compile,
-)
+from ftlab.probes.dynamo_private import graphs_look_at, graphs_made, refuses_to_compile
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import HandleStack
 

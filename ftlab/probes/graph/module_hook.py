@@ -10,11 +10,7 @@ import torch
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.own_time import own_time
 from ftlab.probes.taps.rebinding import stand_in
-from ftlab.probes.torch_private import (
-    is_traced,
-    scripting,
-    unseen_by_modes,
-)
+from ftlab.probes.torch_private import is_traced, scripting, unseen_by_modes
 from ftlab.records import replaying
 from ftlab.records.handle import Handle, HandleStack, rebind
 

@@ -19,10 +19,7 @@ from ftlab.probes.graph.module_hook import ModuleHook, is_no_training
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.rebinding import stand_in
-from ftlab.probes.torch_private import (
-    is_within_backward,
-    scripting,
-)
+from ftlab.probes.torch_private import is_within_backward, scripting
 from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import HandleStack, rebind
 

@@ -14,10 +14,7 @@ import torch
 
 from ftlab.probes.graph.module_hook import ModulePreHook
 from ftlab.probes.taps.rebinding import stand_in
-from ftlab.probes.torch_private import (
-    is_within_backward,
-    scripting,
-)
+from ftlab.probes.torch_private import is_within_backward, scripting
 from ftlab.records.handle import HandleStack, rebind
 
 MANY = 256

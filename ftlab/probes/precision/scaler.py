@@ -9,10 +9,7 @@ from ftlab.probes.optimizer.optimizers import Optimizers
 from ftlab.probes.precision.scaled_losses import ScaledLosses
 from ftlab.probes.probe import Reading
 from ftlab.probes.stepping.open_step import OpenStep
-from ftlab.probes.torch_private import (
-    scale_left_to,
-    scale_of,
-)
+from ftlab.probes.torch_private import scale_left_to, scale_of
 from ftlab.probes.watched import WatchedParameters
 
 

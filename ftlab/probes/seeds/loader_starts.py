@@ -11,12 +11,7 @@ import torch
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.seeds.held_generators import held_states
-from ftlab.probes.seeds.loader_hearing import (
-    Begun,
-    Hearing,
-    heard_early,
-    still_read,
-)
+from ftlab.probes.seeds.loader_hearing import Begun, Hearing, heard_early, still_read
 from ftlab.probes.seeds.worker_reports import reported
 from ftlab.probes.subject import Subject
 from ftlab.records.event import Event

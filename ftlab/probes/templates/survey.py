@@ -7,14 +7,7 @@ from typing import Any
 
 from ftlab.probes.templates.borders import common
 from ftlab.probes.templates.child import MARKED
-from ftlab.probes.templates.shape import (
-    ANSWERS,
-    QUESTIONS,
-    SYSTEM,
-    Shape,
-    Source,
-    ask,
-)
+from ftlab.probes.templates.shape import ANSWERS, QUESTIONS, SYSTEM, Shape, Source, ask
 from ftlab.probes.templates.spans import shape_for, source_of
 from ftlab.probes.templates.traits import AGAIN, LATER, PROBES, Said
 from ftlab.probes.templates.vocabulary import Vocabulary

@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.tokenizer_files.folder_files import (
-    OWN,
-    TOKENIZER_LIMIT,
-    VOCABULARIES,
-)
+from ftlab.probes.tokenizer_files.folder_files import OWN, TOKENIZER_LIMIT, VOCABULARIES
 
 Stamp = tuple[int, int, int]
 Entries = Mapping[str, Any]

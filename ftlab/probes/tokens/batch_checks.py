@@ -25,11 +25,7 @@ from ftlab.probes.tokens.batch_limits import BatchLimits, limits_of
 from ftlab.probes.tokens.batch_oddities import constant_input, oddities_of, refused
 from ftlab.probes.tokens.batch_stats import FieldStats, Layout, read, reduced
 from ftlab.probes.tokens.piece_names import piece_names
-from ftlab.probes.tokens.repeated_batches import (
-    RepeatedBatches,
-    SameTensor,
-    stream_of,
-)
+from ftlab.probes.tokens.repeated_batches import RepeatedBatches, SameTensor, stream_of
 from ftlab.records.batch_facts import Oddity, SeenBatches
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle

@@ -12,18 +12,11 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.dynamo_private import (
-    is_compiled_call,
-    leave_to_python,
-)
+from ftlab.probes.dynamo_private import is_compiled_call, leave_to_python
 from ftlab.probes.graph.module_hook import HooksOfAForward, ModuleHook, ModulePreHook
 from ftlab.probes.inventory import Spot
 from ftlab.probes.taps.listener import shield
-from ftlab.probes.torch_private import (
-    has_values,
-    is_traced,
-    is_within_backward,
-)
+from ftlab.probes.torch_private import has_values, is_traced, is_within_backward
 from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import Handle, HandleStack

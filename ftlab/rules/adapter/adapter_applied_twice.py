@@ -60,8 +60,6 @@ the same.
 import statistics
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_weights import (
     NEAR,
     InBase,
@@ -71,9 +69,8 @@ from ftlab.rules.reading.base_weights import (
 )
 from ftlab.rules.reading.hand_merges import HandMerge, hand_merges, kind_of
 from ftlab.rules.reading.saving import needs_peft_model, span, start
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import counted, in_words, number
 
 HALF = 0.5
 """Times that weights must hold what their adapter adds."""

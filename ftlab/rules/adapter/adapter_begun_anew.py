@@ -42,14 +42,11 @@ layers are reset in turn, up to half of them, it is not reported.
 - huggingface/peft: `LoraLayer.reset_lora_parameters`, `IA3Layer.reset_ia3_parameters`
 """
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.restarts import Restarts, restarts_of
 from ftlab.rules.reading.wiring import may_hold_adapters
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words, listed
 
 OFTEN = 2
 """Restarts from which it is a habit of the loop."""

@@ -35,8 +35,6 @@ the same.
 - NVIDIA-NeMo/Megatron-Bridge#5945
 """
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import (
     Pass,
     adapter_tensors,
@@ -45,9 +43,8 @@ from ftlab.rules.reading.adapter_states import (
     passes_of,
     tensors_in,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, in_words, listed
 
 
 class AdapterDisabledInTraining(Rule):

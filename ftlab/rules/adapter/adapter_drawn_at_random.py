@@ -77,8 +77,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
 from ftlab.rules.reading.tensors import records_of
@@ -90,9 +88,8 @@ from ftlab.rules.reasons.computed_start import (
 )
 from ftlab.rules.reasons.drawn_starts import APART, CAUSES, Drawn, drawn_adapters
 from ftlab.rules.reasons.own_starts import own_drawn
-from ftlab.rules.rule import Need, Results, Rule
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Need, Place, Results, Rule, Run
+from ftlab.rules.words import counted, in_words, number
 
 Deviation = Callable[[int], float]
 

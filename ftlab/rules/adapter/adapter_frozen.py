@@ -98,8 +98,6 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import wait_for_thawing
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
 from ftlab.rules.reading.wiring import (
@@ -120,9 +118,8 @@ from ftlab.rules.reasons.why_frozen import (
     severity_of,
     why_frozen,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words, listed
 
 
 class AdapterFrozen(Rule):

@@ -53,12 +53,10 @@ are not seen: pass the folder to `ftlab.preflight(model, adapter=folder)` there
 
 from collections.abc import Set
 
-from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
 
 _CHECKPOINT = "checkpoint-"
 """What the Trainer calls its checkpoints."""

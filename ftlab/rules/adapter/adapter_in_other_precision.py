@@ -54,8 +54,6 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 
 from collections.abc import Mapping
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.standstill import STUCK
 from ftlab.rules.reading.wiring import (
     Described,
@@ -69,9 +67,8 @@ from ftlab.rules.reasons.lost_updates import (
     epsilon_vanishes,
     lost_to_rounding,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 _PLACES = {"float64": Severity.WARNING, "float16": Severity.INFO}
 

@@ -40,8 +40,6 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.wiring import (
     Described,
@@ -51,9 +49,8 @@ from ftlab.rules.reading.wiring import (
     needs_wiring,
     steps_of,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 
 class AdapterMultipliedByZero(Rule):

@@ -89,8 +89,6 @@ not match (`_orig_mod.`) is not seen.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.loads import loads_of, lost_loads, outdated_loads, words_of
 from ftlab.rules.reading.saving import (
     Described,
@@ -109,9 +107,8 @@ from ftlab.rules.reasons.adapters_at_zero import (
     weights_without_values,
 )
 from ftlab.rules.reasons.not_loaded_causes import CAUSES
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 
 def _places(reason: str, names: Sequence[str]) -> list[Place]:

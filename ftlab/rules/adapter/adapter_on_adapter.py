@@ -57,8 +57,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reading.wiring import (
     adapters,
@@ -68,9 +66,8 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import at_steps, counted, in_words
 
 ONE_BASE = "one_base"
 

@@ -55,15 +55,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.saving import needs_peft_model, span
 from ftlab.rules.reading.tensors import group_of, records_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 _BASE = ".base_layer.weight"
 _COPIED = ".original_module.weight"

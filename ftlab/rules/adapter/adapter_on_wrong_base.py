@@ -66,13 +66,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import Compared, compare
 from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP, merged_already
 from ftlab.rules.reading.saving import adapter_file, needs_peft_model, span, start
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 
 MANY = 0.5
 """Share of the sampled weights that must differ for a warning."""

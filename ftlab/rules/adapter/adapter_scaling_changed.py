@@ -42,8 +42,6 @@ reported too. With rank_pattern or alpha_pattern only the training run can be co
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.base_samples import bare_name
 from ftlab.rules.reading.loads import settings_loads
 from ftlab.rules.reading.saving import (
@@ -53,9 +51,8 @@ from ftlab.rules.reading.saving import (
     span,
     start,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import counted, in_words, number
 
 DIFFERENT = 1e-3
 """Relative difference of two factors from which on they are not the same."""

@@ -37,13 +37,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import Effective, effective
-from ftlab.rules.rule import Results, Rule, needs_facts
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_facts
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 SHRUNK = 0.8
 """Share of its norm that A kept, at or below which it counts as shrinking."""

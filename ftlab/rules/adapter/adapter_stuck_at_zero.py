@@ -51,17 +51,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.loss_gradient import zero_at_loss
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words
 
 MIN_EFFECTIVE = 8
 """Effective steps after which a product of 0 is a fault."""

@@ -54,11 +54,9 @@ Tokens that are rare in the data may take more than 16 steps to occur; hence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.wiring import adapters, may_hold_adapters, steps_of, wiring
-from ftlab.rules.rule import Need, Results, Rule
+from ftlab.rules.rule import Finding, Need, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, counted, listed
-from ftlab.runlog.run import Run
 
 ROWS = 8
 """Rows from which their share counts."""

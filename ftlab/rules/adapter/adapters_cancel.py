@@ -34,13 +34,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_if_recorded
+from ftlab.rules.words import counted, in_words, number
 
 HALF = 0.5
 """Share of the largest update, at or below which their sum is cancelled."""

@@ -49,8 +49,6 @@ base are reported.
 
 import re
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, states_of
 from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
 from ftlab.rules.reading.wiring import (
@@ -62,9 +60,8 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words
 
 _NUMBERED = re.compile(r"\.\d+\.")
 """A block's number: heads and embeddings have none, and are often kept on purpose."""

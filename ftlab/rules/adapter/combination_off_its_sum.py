@@ -76,7 +76,6 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 
 from collections.abc import Mapping
 
-from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import (
@@ -87,9 +86,8 @@ from ftlab.rules.reading.wiring import (
     trainable_tensors,
     wiring,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 STRONG = 2.0
 """Sum of the weights from which a scaling above 1 is certainly too much."""

@@ -50,13 +50,10 @@ it is not a reference.
 - trl `trainer/dpo_trainer.py`: the values of the adapter are copied into "ref"
 """
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import Described, needs_model, span, start
 from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
+from ftlab.rules.words import counted, in_words
 
 
 class CopySharesMemory(Rule):

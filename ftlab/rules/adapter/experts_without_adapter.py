@@ -42,8 +42,6 @@ attention's layers, and is not reported.
 
 from collections.abc import Mapping, Sequence
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
     Described,
@@ -53,9 +51,8 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
+from ftlab.rules.words import in_words, number
 
 SHARE = 0.5
 """Share of the blocks' elements from which experts are most of the model."""

@@ -40,14 +40,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.tensors import params, records_of, routed, text_of
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words
 
 MIN_STEPS = 2
 """Steps at which all gradients must have been 0."""

@@ -58,17 +58,14 @@ modules are then what they are after `p.requires_grad_(True)` by hand.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import KEY, needs_states, states_of
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.tensors import group_of, records_of, text_of
 from ftlab.rules.reading.wiring import trainable_tensors
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words
 
 Pushed = dict[str, tuple[list[NameRecord], set[int]]]
 """By adapter its tensors with gradients, and the steps at which they had them.

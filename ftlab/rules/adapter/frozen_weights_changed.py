@@ -70,13 +70,11 @@ not: 3 in 10 elements have changed after two cycles, 6 in 10 after ten.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.lora import begun_anew
-from ftlab.rules.rule import Results, Rule, needs_step_values
-from ftlab.rules.words import at_steps, counted, number
+from ftlab.rules.rule import Finding, Place, Results, Rule, Severity, needs_step_values
+from ftlab.rules.words import at_steps, counted, in_words, number
 from ftlab.runlog.run import Run
 
 DRIFT = 1e-3

@@ -56,13 +56,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import adapter_file, needs_peft_model, saving, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 _CAUSES = {
     "empty": (

@@ -36,11 +36,9 @@ as with another language or modality, this is the price.
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_if_recorded
+from ftlab.rules.words import counted, in_words, number
 
 HALF = 5.0
 """Of the ten largest directions."""

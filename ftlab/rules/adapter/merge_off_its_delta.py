@@ -88,14 +88,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.adapter_states import calls_of, may_have_adapters
 from ftlab.rules.reading.hand_merges import EXACT, HandMerge, Kind, hand_merges, kind_of
-from ftlab.rules.rule import Results, Rule, needs_facts
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_facts
+from ftlab.rules.words import counted, in_words, number
 
 LOST_4BIT = 0.05
 """Error over what the adapter adds from which on a merge into 4 bits is told."""

@@ -48,8 +48,6 @@ changes nothing, and is reported all the same.
 - huggingface/peft#2437
 """
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import (
     Pass,
     adapter_tensors,
@@ -62,9 +60,8 @@ from ftlab.rules.reading.adapter_states import (
 )
 from ftlab.rules.reading.frozen import base_weights, latest_change
 from ftlab.rules.reading.tensors import params
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, in_words, number
 
 
 class MergedDuringTraining(Rule):

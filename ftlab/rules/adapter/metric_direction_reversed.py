@@ -38,7 +38,6 @@ of unknown name that is not a function of the loss is not judged.
 - huggingface/transformers#7431 (the default)
 """
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.metric_directions import (
     Direction,
     by_loss,
@@ -46,8 +45,7 @@ from ftlab.rules.reading.metric_directions import (
     contradicts,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
 
 
 class MetricDirectionReversed(Rule):

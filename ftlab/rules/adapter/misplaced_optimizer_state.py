@@ -54,13 +54,11 @@ in 8 bits are judged only by their shapes and names.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding
 from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.reading.saving import first_facts, needs_model, span, start
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 
 class MisplacedOptimizerState(Rule):

@@ -56,9 +56,8 @@ import math
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reasons.rank_plan import Clock, Plan, clock_of, length_of, plan_of
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Place, Results, Rule, Severity, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

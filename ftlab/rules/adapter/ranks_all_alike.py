@@ -47,14 +47,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import counted, in_words
 from ftlab.runlog.spectra import spectra_of
 
 ALIKE = 1.001

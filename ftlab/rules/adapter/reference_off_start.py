@@ -66,8 +66,6 @@ model on its residual for any other purpose counts as a reference too.
 - huggingface/transformers#34468, huggingface/peft#1626, #1929, #2270 (residuals)
 """
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.adapter_states import KEY, State, states_of
 from ftlab.rules.reading.saving import PLAIN, first_facts, start
 from ftlab.rules.reading.tensors import text_of
@@ -79,9 +77,8 @@ from ftlab.rules.reasons.repeated_passes import (
     repeated_passes,
     switched_off,
 )
-from ftlab.rules.rule import Results, Rule, needs_facts
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_facts
+from ftlab.rules.words import at_steps, counted, in_words
 
 RESIDUAL = ("pissa", "olora", "corda", "loftq")
 """Initialisations that take out of the base what they put into the adapter."""

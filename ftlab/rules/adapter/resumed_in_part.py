@@ -73,11 +73,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import an, number
-from ftlab.runlog.run import Run
 
 SAME = 1e-2
 """Relative distance up to which two rates are the same."""

@@ -59,13 +59,10 @@ that is saved unchanged beside its adapter is a complete pair.
 - huggingface/peft#1381 (the adapter is loaded instead of the merged model)
 """
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import Described, needs_model, saving, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import an, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import an, counted, in_words
 
 
 class SavedUnloadable(Rule):

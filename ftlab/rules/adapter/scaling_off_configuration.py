@@ -63,15 +63,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted, number
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words, number
 from ftlab.runlog.matrix import Matrix
-from ftlab.runlog.run import Run
 
 TOLERANCE = 1e-6
 """Relative difference from which a scaling is another number; float32 has 6e-8."""

@@ -66,13 +66,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, needs_pairs
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 USUAL = 2.0
 """alpha / r of the common recipe, alpha = 2 r."""

@@ -55,10 +55,8 @@ RandLoRA correct it for nn.Linear and Conv1D, with a warning; the results are th
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.wiring import adapters, needs_wiring, steps_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 
 _WHY = {
     "other-start": (

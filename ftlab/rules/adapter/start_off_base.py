@@ -45,13 +45,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Need, Results, Rule
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Need, Results, Rule, Run
+from ftlab.rules.words import counted, in_words, number
 
 APART = 0.02
 """Relative distance above which outputs are others; bfloat16 rounds to 0.004."""

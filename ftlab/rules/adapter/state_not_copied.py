@@ -45,13 +45,11 @@ a file is written, `v.detach()` of a state dict's tensor is not recognised, nor 
 - WenjieDu/PyPOTS#667, thunlp/OpenKE#131, sicara/easy-few-shot-learning#129
 """
 
-from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 
 class StateNotCopied(Rule):

@@ -34,13 +34,10 @@ Also saving the whole state dict does not prevent the warning.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words
 
 
 class StatisticsNotSaved(Rule):

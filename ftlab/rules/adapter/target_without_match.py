@@ -91,8 +91,6 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 
 from collections.abc import Mapping, Sequence
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.module_roles import role_of
 from ftlab.rules.reading.wiring import (
     Described,
@@ -107,9 +105,8 @@ from ftlab.rules.reasons.cut_entries import Cut, cut_entries
 from ftlab.rules.reasons.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.reasons.quantised_targets import only_plain
 from ftlab.rules.reasons.target_verdicts import Verdict, judge
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words, listed
 
 ADDED_BY_PEFT = frozenset({"classifier", "score", "qa_outputs"})
 """Names of heads that PEFT adds for a task, whether the model has them or not."""

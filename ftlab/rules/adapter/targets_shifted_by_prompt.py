@@ -36,9 +36,8 @@ positions: its logits are as long as the labels.
   longer than the tokens, cut at the wrong end or not at all)
 """
 
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
 from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
 
 EARLY, RIGHT = 0.9, 0.5
 """Shares of positions, at least and at most, that show targets to be shifted."""

@@ -50,7 +50,6 @@ raises; only a missing one is silent.
 - 2U1/Qwen-VL-Series-Finetune#208
 """
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
@@ -60,9 +59,8 @@ from ftlab.rules.reading.wiring import (
     trainable_tensors,
     wiring,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 
 class TaskHeadFrozen(Rule):

@@ -51,13 +51,10 @@ parameters are not judged.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import needs_model
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 _CAUSES = {
     "empty": (

@@ -63,15 +63,12 @@ adapter.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.adapter_states import held_adapters
 from ftlab.rules.reading.saving import is_saved_by_peft, needs_peft_model, saving, span
 from ftlab.rules.reasons.merged_adapters import others_merged
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 
 class TrainedWeightsNotSaved(Rule):

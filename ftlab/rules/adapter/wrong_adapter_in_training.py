@@ -55,7 +55,6 @@ import itertools
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.adapter_states import (
     Pass,
     calls_of,
@@ -67,9 +66,8 @@ from ftlab.rules.reading.adapter_states import (
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.tensors import params, records_of, text_of
 from ftlab.rules.reasons.left_active import LeftActive, left_active
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SWITCHES = ("set_adapter", "load_adapter", "add_adapter", "delete_adapter")
 """Operations after which another adapter may be active."""

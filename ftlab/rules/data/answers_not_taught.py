@@ -53,7 +53,6 @@ here.
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import is_causal, samples_of
@@ -67,8 +66,7 @@ from ftlab.rules.reading.turns import (
     opens_answer,
     turn_sights,
 )
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Run, Severity
 
 SAMPLES, SHARE = 2, 0.5
 """Samples, and the share of those with an answer, that are so."""

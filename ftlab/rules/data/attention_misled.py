@@ -71,7 +71,6 @@ not in several processes or compiled models, positions not in encoder-decoders.
 
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.attention import LEAST, NEEDS, faulty, looks, places
 from ftlab.rules.reading.samples import (
@@ -82,9 +81,8 @@ from ftlab.rules.reading.samples import (
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Results, either
+from ftlab.rules.rule import Finding, Place, Results, Run, Severity, either
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SAMPLES = 2
 """Samples of which nothing but padding is seen, and labels that count beside them."""

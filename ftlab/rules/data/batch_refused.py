@@ -50,11 +50,9 @@ classifier are wrong only with one number for each row.
 """
 
 from ftlab.records.batch_facts import OddKind
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches, refused_batches
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 KINDS: tuple[OddKind, ...] = ("ids", "labels", "shape", "dtype")
 """What ends a run; labels are often ids, which are told first."""

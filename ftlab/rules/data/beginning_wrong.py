@@ -59,13 +59,11 @@ apart; a prompt that was cut at its beginning is not seen.
 - TRL, dataset formats: explicit and implicit prompts
 """
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts, Twice
 from ftlab.rules.reading.samples import Samples, Sight, samples_of
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import OPENINGS, TurnSight, template_of, turn_sights
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Run, Severity
 
 SAMPLES, SHARE = 4, 0.9
 """Different samples, and the share of all, that begin so."""

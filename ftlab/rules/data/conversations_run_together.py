@@ -36,14 +36,12 @@ templates that begin a conversation as they go on with one. Plain documents: DAT
 
 from collections.abc import Iterator
 
-from ftlab.records.finding import Severity
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.attention import NEEDS as ATTENTION, looks
 from ftlab.rules.reading.token_rules import TurnRule
 from ftlab.rules.reading.turns import ANSWERS, NEEDS, template_of, turn_sights
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Run, Severity
 
 LEAST = 2
 """Conversations that begin within samples; one may be quoted in another."""

@@ -41,12 +41,10 @@ with BOS, are left alone.
 from collections.abc import Sequence
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.decoders import NEEDS, seen
 from ftlab.rules.reading.samples import row_name, row_places
-from ftlab.rules.rule import Results, Rule, to_runs_with
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity, to_runs_with
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 TWICE, OF_TWICE = 2, 0.5
 """Rows that begin twice, and their share of all."""

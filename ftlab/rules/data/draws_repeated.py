@@ -48,7 +48,6 @@ from collections import Counter
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.loader_start import (
     GENERATORS,
     HeldGenerator,
@@ -56,8 +55,7 @@ from ftlab.records.loader_start import (
     WorkerStart,
 )
 from ftlab.rules.reading.loaders import NEEDS, by_index, drawn_by, has_loader
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 
 ALIKE = 2
 """Workers, copies or epochs that begin alike."""

@@ -53,7 +53,6 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.sample_facts import Control, SampleFacts
 from ftlab.records.spelled_mark import SpelledMark
 from ftlab.records.template import TemplateFacts
@@ -68,9 +67,8 @@ from ftlab.rules.reading.samples import (
 )
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import ANSWERS, template_of, turns_where
-from ftlab.rules.rule import Results
+from ftlab.rules.rule import Finding, Place, Results, Run
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SAMPLES, SHARE, WITHIN = 4, 0.9, 0.25
 """Samples, and the share of them that end with the same mark, or hold it."""

@@ -63,7 +63,6 @@ hidden end; it is hidden rightly, if it is none.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.samples import (
     Samples,
@@ -74,9 +73,8 @@ from ftlab.rules.reading.samples import (
     samples_of,
 )
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Results
+from ftlab.rules.rule import Finding, Results, Run, Severity
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 ENDS, HIDDEN, SAMPLES = 2, 2, 4
 """Ends before which training stops, samples in which one is hidden, and different

@@ -42,14 +42,12 @@ Encoder-decoders read all columns, and are left alone.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.generations import GENERATED
 from ftlab.rules.reading.samples import BEHIND, samples_of
-from ftlab.rules.rule import Results, Rule, to_runs_with
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, to_runs_with
 from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
 
 SAMPLES = 4
 """Samples of which none goes on behind the end."""

@@ -63,14 +63,12 @@ the first's (3 % of places). Texts that were cut with dropout of merges beforeha
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.id_facts import IdFacts
 from ftlab.rules.reading.samples import Samples, row_name, row_places, samples_of
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
-from ftlab.rules.rule import Results
+from ftlab.rules.rule import Finding, Place, Results, Run, Severity
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 DIFFERENT = 24
 """Different ids that are all held exactly."""

@@ -44,11 +44,9 @@ finite and nothing is said. Inputs may be constant on purpose at first. Pictures
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, failed_steps, odd_batches
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 BATCHES = 4
 """First micro-batches that are constant; as many as the probe waits for."""

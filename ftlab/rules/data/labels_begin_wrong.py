@@ -58,13 +58,11 @@ not checked without a tokenizer.
 from collections import Counter
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import BorderGuess, SampleFacts
 from ftlab.rules.reading.samples import Samples, Sight, is_causal, samples_of
 from ftlab.rules.reading.token_rules import Evidence, SampleRule
 from ftlab.rules.reading.turns import opens_answer, turns_where
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Run, Severity
 
 SAMPLES, SHARE = 8, 0.95
 """Samples with a prompt, and the share of them that close it with the same tokens."""

@@ -66,14 +66,12 @@ right ones.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
 from ftlab.rules.reading.samples import Samples, samples_of, token_places
 from ftlab.rules.reading.token_rules import TOKENS, SampleRule
-from ftlab.rules.rule import Results, either, needs_column
+from ftlab.rules.rule import Finding, Results, Run, Severity, either, needs_column
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 SAMPLES, LABELS = 2, 2
 """Samples with labels on padding or of other rows, and labels on padding in each."""

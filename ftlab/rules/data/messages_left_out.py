@@ -58,7 +58,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template_words import DROPPED
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.saving import first_facts
@@ -72,8 +71,7 @@ from ftlab.rules.reading.turns import (
     template_of,
     turn_sights,
 )
-from ftlab.rules.rule import Results, to_runs_with
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Run, Severity, to_runs_with
 
 CALLS, REASONING = "tool calls", "reasoning in history"
 """What templates drop, as the survey names it."""

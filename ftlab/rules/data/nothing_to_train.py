@@ -32,12 +32,10 @@ Labels that the model is not given, because the loss is computed outside, are no
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches
 from ftlab.rules.reading.samples import row_name
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 _HEALTHY, _LABELS = "a label that counts in every batch", Place("data", "labels")
 

@@ -32,9 +32,8 @@ Of a batch with more than 16 rows the first are looked at.
 import numpy as np
 
 from ftlab.rules.reading.samples import NEEDS, samples_of, steps_of, token_places
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 STEPS = 3
 """Steps of one width: two batches may be alike by chance."""

@@ -32,13 +32,11 @@ another one for each batch.
 - huggingface/trl#1236 (loss of 0.693, margins of 0)
 """
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.rules.reading.pairs import compares, pairs_of, places_of
 from ftlab.rules.reading.samples import NEEDS, samples_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SHARE, NOTED = 0.5, 0.1
 """Shares of equal pairs: for a warning, and for a note."""

@@ -30,11 +30,9 @@ the mean of all, are not concerned.
 - transformers, `GenericForSequenceClassification.forward`
 """
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.samples import NEEDS, samples_of
 from ftlab.rules.reading.token_rules import SampleRule
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Place, Results, Run
 
 SAMPLES, SHARE = 2, 0.1
 """Samples that are read at their padding, and their share of all."""

@@ -46,15 +46,13 @@ answer that quotes the marker looks the same.
 
 from collections import Counter
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.samples import Samples, is_causal, samples_of
 from ftlab.rules.reading.token_rules import SampleRule, Turns
 from ftlab.rules.reading.turns import ANSWERS, TurnSight, turn_sights
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Run, Severity
 
 SETTINGS = ("assistant_only_loss", "completion_only_loss")
 

@@ -75,16 +75,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Severity
 from ftlab.records.loader_start import LoaderStart
 from ftlab.rules.reading.batches import NEEDS as BATCHES_READ, odd_batches
 from ftlab.rules.reading.loaders import NEEDS as LOADERS, rows_from
 from ftlab.rules.reading.samples import NEEDS as SAMPLES, row_name, samples_of
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Need, Results, Rule
+from ftlab.rules.rule import Need, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps
 from ftlab.runlog.parting_cause import loader_starts
-from ftlab.runlog.run import Run
 
 BATCHES, ROWS = 3, 4
 """Batches that are all so, and the rows of each; the probe waits for as many."""

@@ -55,7 +55,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.samples import (
@@ -68,8 +67,7 @@ from ftlab.rules.reading.samples import (
 )
 from ftlab.rules.reading.token_rules import SampleRule
 from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Run, Severity
 
 CUT, SHORTER, OF_LONGEST, ENDED = 2, 3, 0.5, 0.9
 """Samples that were cut, shorter ones to compare them with, the share of the longest

@@ -55,7 +55,6 @@ so.
   huggingface/tokenizers#1613
 """
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.template import TemplateFacts
 from ftlab.records.template_words import short
 from ftlab.records.turn_facts import TurnFacts
@@ -67,8 +66,7 @@ from ftlab.rules.reading.turns import (
     turn_sights,
     turns_where,
 )
-from ftlab.rules.rule import Results
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Run, Severity
 
 SAMPLES = 2
 """Samples with a system message of their own."""

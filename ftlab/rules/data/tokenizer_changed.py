@@ -58,13 +58,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.folder_news import FolderNews, Matter
 from ftlab.rules.reading.tokenizer_folder import IDS, folder_news
-from ftlab.rules.rule import Need, Results, Rule, to_runs_with
+from ftlab.rules.rule import Finding, Need, Results, Rule, Run, Severity, to_runs_with
 from ftlab.rules.words import listed
-from ftlab.runlog.run import Run
 
 MARKS = ("bos_token", "eos_token", "bos_token_id", "eos_token_id")
 """Special tokens of which there must not be another one on the way."""

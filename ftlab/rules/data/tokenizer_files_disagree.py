@@ -54,13 +54,11 @@ tokens without rows are not told before a batch holds one (DAT002).
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.tokenizer_files import Agreement
 from ftlab.rules.reading.samples import samples_of
 from ftlab.rules.reading.tokenizer_folder import NEEDS_FILES, folder_news, is_told
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 
 
 class Way(NamedTuple):

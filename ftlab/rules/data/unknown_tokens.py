@@ -44,9 +44,8 @@ from ftlab.rules.reading.samples import (
     steps_of,
     token_places,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SHARE, LENGTH = 0.25, 16
 """Share of unknown tokens in a sample, five times what vocabularies of whole words

@@ -32,11 +32,9 @@ is not judged. A Trainer accumulates by itself and is not judged.
 - huggingface/transformers#26312 (accelerator.backward divides)
 """
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.update_parts import Update, calls, updates_of
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_operations
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 UPDATES = 3
 """Updates that must have been made of one backward."""

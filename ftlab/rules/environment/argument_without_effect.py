@@ -46,12 +46,10 @@ hyperparameter_search has chosen are info: a search combines them all.
 - huggingface/transformers#21317, #44203 (optim_args)
 """
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.asked import made, needs_trainer
 from ftlab.rules.reading.saving import span
 from ftlab.rules.reasons.idle_settings import Idle, idle_settings
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 
 _WHY = {
     "constant-schedule": (

@@ -40,12 +40,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import listed, number
-from ftlab.runlog.run import Run
 
 SAME = 1e-2
 """Relative distance up to which two values are the same."""

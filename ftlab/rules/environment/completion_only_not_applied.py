@@ -35,9 +35,8 @@ Packed and padding-free batches are not judged, nor batches without an attention
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, made
-from ftlab.rules.rule import Results, Rule, needs_step_values, to_runs_with
+from ftlab.rules.rule import Finding, Results, Rule, needs_step_values, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

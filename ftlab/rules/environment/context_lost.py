@@ -32,11 +32,9 @@ note. Event loops in C (uvloop) start tasks unseen.
 - Python, `contextvars`, and `asyncio.loop.run_in_executor`, which does not copy them
 """
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.lost_context import LostContext
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_step_values
 from ftlab.runlog.codec import from_json
-from ftlab.runlog.run import Run
 
 
 class ContextLost(Rule):

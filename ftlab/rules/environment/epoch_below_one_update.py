@@ -33,12 +33,10 @@ Data without a length (a stream) is judged only when it is exhausted.
 - RUC-GSAI/YuLan-IR#5 (stopped at step 0: fewer rows than a batch)
 """
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, loader, made, needs_trainer
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 
 class EpochBelowOneUpdate(Rule):

@@ -34,7 +34,6 @@ Where a custom callback or method evaluates, nothing is reported.
 - huggingface/transformers#28500 (the best model was silently not loaded), #44146
 """
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.asked import (
     arguments,
     asked,
@@ -44,9 +43,8 @@ from ftlab.rules.reading.asked import (
     planned_steps,
 )
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Results, Rule, to_runs_with
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, to_runs_with
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 
 class EvaluationNeverComes(Rule):

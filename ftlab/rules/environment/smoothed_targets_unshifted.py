@@ -39,8 +39,7 @@ model's own loss would then shift twice.
 
 from ftlab.rules.reading.asked import arguments, is_trainers, made
 from ftlab.rules.reading.saving import needs_model, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run
 
 
 class SmoothedTargetsUnshifted(Rule):

@@ -35,11 +35,9 @@ Trainer was watched before the evaluation: the configuration names the base's pr
 - huggingface/transformers#10268 (how it was made)
 """
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.asked import asked, is_trainers, made
 from ftlab.rules.reading.saving import first_facts, needs_model, span
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
 
 PRECISIONS = {"bf16_full_eval": "bfloat16", "fp16_full_eval": "float16"}
 

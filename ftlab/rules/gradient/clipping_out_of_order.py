@@ -52,7 +52,6 @@ the steps at which a sample of what it cuts is read, and not while accumulating.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.update_parts import (
@@ -65,9 +64,8 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 UPDATES = 3
 """Updates in a row: one call out of order is no habit."""

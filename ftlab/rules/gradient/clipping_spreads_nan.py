@@ -39,14 +39,12 @@ one that steps and restores a copy of the weights afterwards is.
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import needs_clipping, updates_of
-from ftlab.rules.rule import Results, Rule, needs_column
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.matrix import Ids
-from ftlab.runlog.run import Run
 
 
 class ClippingSpreadsNan(Rule):

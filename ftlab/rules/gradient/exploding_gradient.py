@@ -48,13 +48,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, params, records_of
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Place, Results, Rule, Run, Severity, needs_step_values
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 LASTING = 10.0
 """Times the median of the steps before, held for `STREAK` steps."""

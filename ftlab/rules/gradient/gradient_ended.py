@@ -47,15 +47,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, params, records_of, routed
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 
 BEFORE = 8
 """Steps at which there must have been a gradient."""

@@ -121,8 +121,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_gradients
 from ftlab.rules.reading.outside import held_outside
@@ -133,10 +131,9 @@ from ftlab.rules.reasons.missing import Missing, Reason
 from ftlab.rules.reasons.reach import reason_of
 from ftlab.rules.reasons.unreached import SEEN_LATE
 from ftlab.rules.reasons.zero_factors import zero_beside_zero
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, in_words
 from ftlab.runlog.matrix import Matrix
-from ftlab.runlog.run import Run
 
 MIN_STEPS = 2
 """Steps at which a tensor must have been seen."""

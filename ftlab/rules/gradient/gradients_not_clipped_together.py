@@ -77,7 +77,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.reading.update_parts import (
@@ -92,9 +91,8 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
 
 UPDATES = 3
 """Updates in a row."""

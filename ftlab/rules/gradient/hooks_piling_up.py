@@ -48,12 +48,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, Place, PlaceKind
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Results, Rule, needs_step_values
-from ftlab.rules.words import an, at_steps
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
+from ftlab.rules.words import an, at_steps, in_words
 
 TABLE = "hooks"
 

@@ -66,7 +66,6 @@ swapped too: that is `small`.
 from collections.abc import Sequence
 from functools import partial
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.accumulation import feels_size
 from ftlab.rules.reading.update_parts import (
@@ -79,9 +78,8 @@ from ftlab.rules.reading.update_parts import (
     needs_clipping,
     updates_of,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 UPDATES = 3
 """Updates, or looks, in a row."""

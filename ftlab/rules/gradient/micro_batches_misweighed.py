@@ -72,7 +72,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.accumulation import (
     Window,
     cut_alike,
@@ -80,7 +79,7 @@ from ftlab.rules.reading.accumulation import (
     usual_count,
     windows_of,
 )
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Finding, Place, Results, Rule, Severity, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

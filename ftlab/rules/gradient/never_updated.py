@@ -54,10 +54,8 @@ not found.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Place, Severity
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Place, Results, Rule, Run, Severity, needs_operations
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 OP = "no_update"
 

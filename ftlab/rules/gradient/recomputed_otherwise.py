@@ -58,12 +58,10 @@ again, for the state of the generators is put back.
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 THRESHOLD = 1e-3
 

@@ -35,9 +35,8 @@ Seen for torch's own cross entropy over labels only.
 
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.update_parts import Update, latest, updates_of
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, Run, needs_operations
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 LOOKS = 3
 """Looks in a row."""

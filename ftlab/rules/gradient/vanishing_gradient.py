@@ -59,8 +59,6 @@ The marks of the heatmap (1e-6, decay 0.7) are not thresholds: healthy runs cros
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Place
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import (
     elements,
@@ -71,10 +69,9 @@ from ftlab.rules.reading.tensors import (
     records_of,
 )
 from ftlab.rules.reasons.lone_vectors import without_lone_vectors
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
+from ftlab.rules.rule import Place, Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 from ftlab.runlog.matrix import Matrix
-from ftlab.runlog.run import Run
 
 RATIO = 1e-4
 """Share of the largest namesake's gradient below which a gradient has vanished."""

@@ -50,14 +50,12 @@ from dataclasses import replace
 import numpy as np
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.holding import Growth, Path, names_on, path_text
 from ftlab.records.sizes import size
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_step_values
 from ftlab.rules.words import counted
 from ftlab.runlog.codec import from_json
 from ftlab.runlog.parting_cause import loader_starts
-from ftlab.runlog.run import Run
 
 MEASURED = needs_step_values(
     "idle_bytes", "the memory in use before each step", "ftlab.watch(...)"

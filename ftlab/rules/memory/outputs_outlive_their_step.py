@@ -28,12 +28,10 @@ Where the next batch is much shorter there may be room for both.
 - huggingface/transformers#23808 (caches while training)
 """
 
-from ftlab.records.finding import Severity
 from ftlab.records.holding import Growth, path_text
 from ftlab.records.sizes import size
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, Severity, needs_step_values
 from ftlab.runlog.codec import from_json
-from ftlab.runlog.run import Run
 
 
 class OutputsOutliveTheirStep(Rule):

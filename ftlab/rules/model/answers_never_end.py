@@ -54,9 +54,8 @@ from ftlab.rules.reading.answers import (
     length_of_a_row,
     needs_answers,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 UNLIKELY = 0.01
 """Probability of the end, at its likeliest place, from which it is being learned."""

@@ -42,11 +42,9 @@ than torch.
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_steps_if_recorded
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 TABLE = "autocast"
 

@@ -33,12 +33,9 @@ A custom buffer is only checked for impossible values; zeros there are not notic
 - huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, hiyouga/LlamaFactory#10820
 """
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule, to_runs_with
-from ftlab.rules.words import counted, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, to_runs_with
+from ftlab.rules.words import counted, in_words, listed
 
 
 class BufferWithoutValues(Rule):

@@ -78,15 +78,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.recomputing import LOOKED_INTO
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
-from ftlab.runlog.run import Run
 
 KEPT, NESTED = "kept", "nested_checkpoints"
 

@@ -55,13 +55,10 @@ are compiled separately share one limit.
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.compiling import WATCHED, compiles, noted
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words
 
 MIN_STEPS = 2
 """Steps that were trained past the compiled model."""

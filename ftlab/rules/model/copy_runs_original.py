@@ -40,9 +40,8 @@ A copy that is itself trained, instead of the model, is reported by GRD003.
 
 import numpy as np
 
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, Run, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
 
 
 class CopyRunsOriginal(Rule):

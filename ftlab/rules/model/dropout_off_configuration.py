@@ -45,7 +45,6 @@ reported.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
@@ -53,9 +52,8 @@ from ftlab.rules.reading.wiring import (
     steps_of,
     trainable_tensors,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 NONE = "none"
 """What the probe says of a layer without a dropout."""

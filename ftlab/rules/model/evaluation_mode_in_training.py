@@ -65,14 +65,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.reasons.mode_reasons import Signs, why_off
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, needs_steps_if_recorded
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 MIN_STEPS = 2
 """Steps in a row that were trained so."""

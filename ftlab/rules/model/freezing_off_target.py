@@ -51,13 +51,10 @@ selects (`layers_to_transform`) are not checked. Attributes that are later overr
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import count_of, names_of, steps_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words
 
 FEWEST = 2
 """Blocks that must be caught before it is a warning."""

@@ -41,11 +41,9 @@ of 21: GRD003 reports that, with the reason stale-graph.
 - pytorch/pytorch#98371, #98372 (`skip_nnmodule_hook_guards`)
 """
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_facts, to_runs_with
+from ftlab.rules.words import counted, in_words
 
 
 class HookNotInGraph(Rule):

@@ -42,8 +42,7 @@ from collections.abc import Sequence
 
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run
 
 SHARE = 0.1
 """Share of the blocks' elements in floating point from which on it is told."""

@@ -41,12 +41,10 @@ is seen. Batch norms are not checked: fixed statistics are common. An exported p
 - pytorch/pytorch#68190 (torch.fx records `training` as a constant)
 """
 
-from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
 
 TABLE = "traced"
 

@@ -41,9 +41,8 @@ are loaded by worker processes, and code without a source.
 """
 
 from ftlab.rules.reading.saving import first_facts, span
-from ftlab.rules.rule import Results, Rule, needs_facts, to_runs_with
+from ftlab.rules.rule import Results, Rule, Run, needs_facts, to_runs_with
 from ftlab.rules.words import listed
-from ftlab.runlog.run import Run
 
 
 class NeededColumnRemoved(Rule):

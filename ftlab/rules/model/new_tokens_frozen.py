@@ -44,12 +44,10 @@ to the mean of a few other rows, are not recognised.
 - transformers, `resize_token_embeddings(mean_resizing=...)`
 """
 
-from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_if_recorded
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 UPDATES = 8
 """Updates after which a trainable row that is used has changed."""

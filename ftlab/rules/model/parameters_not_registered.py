@@ -43,13 +43,10 @@ globals hold. Objects of torch, transformers, PEFT and accelerate are not inspec
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_if_recorded
+from ftlab.rules.words import at_steps, counted, in_words
 
 TABLE = "unregistered"
 

@@ -42,12 +42,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.records.places import PEFT
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_if_recorded
+from ftlab.rules.words import counted, in_words, number
 
 LOST = 0.25
 """Share of a weight that is lost: twice what NF4 takes of any without outliers."""

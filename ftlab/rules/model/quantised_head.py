@@ -46,12 +46,10 @@ head; one that was saved with the checkpoint, and one that a loop has swapped, d
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.wiring import is_trained, steps_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 CAUSES: Mapping[str, str] = {
     "fresh-head": "The new head was quantised with the rest of the model: quantised "

@@ -44,13 +44,11 @@ overflows, were not measured.
 import re
 from collections.abc import Sequence
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.reading.wiring import is_trained
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run
+from ftlab.rules.words import counted, in_words
 
 _IN_BLOCK = re.compile(r"(?:^|\.)\d+\.")
 

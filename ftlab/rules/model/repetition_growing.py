@@ -37,9 +37,8 @@ Of rows that have no labels and no ids as tensors their own repetition is not kn
 import numpy as np
 
 from ftlab.rules.reading.answers import LATEST, Asked, asked, needs_answers
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
 
 MUCH, LITTLE = 0.5, 0.2
 """Repetition now, and before: half of an answer is old, or next to nothing is."""

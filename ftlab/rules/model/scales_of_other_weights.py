@@ -50,11 +50,9 @@ previous model (a short fine-tuning) are read nearly right, and not found.
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
-from ftlab.rules.rule import Results, Rule, to_runs_with
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, to_runs_with
+from ftlab.rules.words import counted, in_words, number
 
 TELLING = -0.7
 """Slope within blocks from which scales have to follow the codes."""

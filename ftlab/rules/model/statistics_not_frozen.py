@@ -44,13 +44,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import at_steps, counted, in_words
 
 SHIFT = 0.3
 """Deviations by which the means of a norm must have moved."""

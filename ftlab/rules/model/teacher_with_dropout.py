@@ -54,10 +54,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Place, Results, Rule, Severity, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

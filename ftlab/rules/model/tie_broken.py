@@ -47,12 +47,10 @@ that holds two different tables keeps both (equal ones become one again).
 from collections.abc import Mapping
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.name_words import in_words
 from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import param_places, steps_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 
 _BY_PEFT = (
     "modules_to_save copies the embedding and the head separately: one tied weight "

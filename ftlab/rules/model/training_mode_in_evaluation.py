@@ -35,11 +35,9 @@ dropout on purpose, now and then during training, is reported.
 - `ftlab.explain("MOD006")`, the same mistake in the other direction
 """
 
-from ftlab.records.finding import Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Results, Rule, Run, Severity, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
 
 SHARE = 0.5
 """Share of steps up to which such forwards are an evaluation."""

@@ -58,10 +58,9 @@ optimizer, before it moves them, is reported until it does.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.frozen import changes_of
 from ftlab.rules.reading.loads import optimizer_loads
-from ftlab.rules.rule import Results, Rule, needs_steps_if_recorded
+from ftlab.rules.rule import Finding, Results, Rule, Severity, needs_steps_if_recorded
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

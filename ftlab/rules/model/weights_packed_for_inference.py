@@ -42,13 +42,10 @@ that was not measured.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_model_facts
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
+from ftlab.rules.words import at_steps, counted, in_words
 
 FIX = (
     "Set support_avx512bf16_for_cpu = False on every Linear4bit before the first "

@@ -37,14 +37,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
 from ftlab.rules.reasons.lost_updates import VANISHES
-from ftlab.rules.rule import Results, Rule, needs_facts
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity, needs_facts
+from ftlab.rules.words import counted, in_words, number
 
 DIVIDING = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad")
 """Optimizers of torch that add eps to a root."""

@@ -41,12 +41,10 @@ without a Trainer record no evaluations.
   training 1.38 to 0.03, evaluation 1.25 to 3.76)
 """
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.metric_directions import by_name
-from ftlab.rules.rule import Need, Results, Rule
+from ftlab.rules.rule import Finding, Need, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.divergence import FEWEST, LAST, Comparison, comparisons
-from ftlab.runlog.run import Run
 
 LOUD = 0.1
 """Share of the lowest evaluation loss from which on a rise is a warning."""

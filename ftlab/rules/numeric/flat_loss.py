@@ -48,16 +48,14 @@ far too small) is not found here.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.masters import mastered, moving
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.outside import held_outside
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import ANY, Results, Rule, needs_column
+from ftlab.rules.rule import ANY, Finding, Place, Results, Rule, Run, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
-from ftlab.runlog.run import Run
 
 MIN_EFFECTIVE = 8
 """Effective steps in which nothing may have moved."""

@@ -55,13 +55,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reasons.rescaled import Rescaled, rescaled_updates
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_operations
 from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
 
 UPDATES = 2
 """Updates with the same reason."""

@@ -38,14 +38,12 @@ ranks that is not a power of two hides the coarse numbers.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import elements, in_a_row, records_of
 from ftlab.rules.reading.update_parts import by_step
 from ftlab.rules.reading.updates import may_have_gradients
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 TABLE = "coarse"
 

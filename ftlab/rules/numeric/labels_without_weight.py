@@ -29,11 +29,9 @@ whether the class should be predicted. Weights of a binary cross entropy are not
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Results, Rule, needs_column
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 
 class LabelsWithoutWeight(Rule):

@@ -58,12 +58,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 HALF = 0.5
 """Share of the target that is spread over all classes, at most."""

@@ -58,9 +58,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import loss_rows
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Place, Results, Rule, Severity, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -41,9 +41,8 @@ number of positions, and masks whose size differs from the losses are not seen.
 
 import numpy as np
 
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, Run, needs_operations
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 FEWEST = 3
 """Backwards that must have been looked at."""

@@ -44,12 +44,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.reading.samples import PLACES, row_name, samples_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 EXPLAINED, NOT = 0.98, 0.9
 """Share of the labels that an offset explains, and that the next token does not."""

@@ -34,9 +34,8 @@ import numpy as np
 
 from ftlab.rules.reading.scaling_history import spoiled_at
 from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 TIMES, SHARE = 3, 0.1
 """Updates, and their share of all, that were made of replaced gradients."""

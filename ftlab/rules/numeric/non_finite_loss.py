@@ -51,14 +51,12 @@ While a GradScaler still lowers its scale, an infinite loss waits for scale 1.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Place, Severity
 from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.reasons.origins import Origin, origin_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
 
 Bools = NDArray[np.bool_]
 

@@ -46,11 +46,9 @@ import math
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.loss_rows import LossRow, loss_rows
-from ftlab.rules.rule import Results, Rule, needs_column
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity, needs_column
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 FAR = 0.5
 """Magnitude of the log of a row's sum of exp; 0 for log-probabilities."""

@@ -41,9 +41,8 @@ import math
 import numpy as np
 
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 SURE = 0.05
 """Share of ln(classes) below which an entropy is that of a softmax without doubt."""

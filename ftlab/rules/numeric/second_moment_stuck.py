@@ -40,15 +40,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.standstill import HALF
 from ftlab.rules.reading.tensors import elements, group_of, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 UPDATES = 8
 """Updates between two measurements."""

@@ -36,11 +36,9 @@ Weights that only custom operations use are not compared.
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Results, Rule, needs_step_values
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_step_values
+from ftlab.rules.words import at_steps, counted, in_words
 
 TABLE = "casts"
 

@@ -39,10 +39,8 @@ in half precision the value of the term cannot be read, and nothing is reported.
 
 import numpy as np
 
-from ftlab.records.finding import Severity
-from ftlab.rules.rule import Results, Rule, needs_operations
+from ftlab.rules.rule import Results, Rule, Run, Severity, needs_operations
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 LOOKS = 3
 """Measurements that must have shown the term."""

@@ -45,8 +45,6 @@ now and then; such weights are in no group and are therefore not judged.
 
 import numpy as np
 
-from ftlab.records.finding import Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.rounding import rounded_away
 from ftlab.rules.reading.standstill import (
@@ -60,9 +58,8 @@ from ftlab.rules.reading.standstill import (
 )
 from ftlab.rules.reading.tensors import elements, params, records_of
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, Severity, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 MOST = 0.5
 """Share of all trainable elements from which on it is an error."""

@@ -50,7 +50,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.scaling_history import (
     Streak,
@@ -61,9 +60,8 @@ from ftlab.rules.reading.scaling_history import (
 )
 from ftlab.rules.reading.tensors import params
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Results, Rule, if_recorded, needs_step_values
-from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, if_recorded, needs_step_values
+from ftlab.rules.words import at_steps, in_words, number
 
 IN_A_ROW = 3
 """Skipped updates in a row."""

@@ -35,9 +35,8 @@ faster in the run above.
 from typing import Any
 
 from ftlab.rules.reading.groups import Group, groups_of
-from ftlab.rules.rule import Results, Rule, needs_facts
+from ftlab.rules.rule import Results, Rule, Run, needs_facts
 from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
 
 ADAMS = ("Adam", "AdamW", "NAdam", "RAdam", "Adam8bit", "AdamW8bit", "PagedAdamW")
 

@@ -50,14 +50,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import Bools, Early, Floats, from_the_start
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import elements, group_of, text_of
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 SHARE = 0.2
 """Share of the decay in the update."""

@@ -48,13 +48,11 @@ update, 85 of 155 such gradients: Adam cancels the difference.
 
 import numpy as np
 
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.early import MEASURED, from_the_start
 from ftlab.rules.reading.groups import group_at, groups_of
 from ftlab.rules.reading.tensors import elements, group_of
-from ftlab.rules.rule import Results, Rule, needs_column
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Results, Rule, Run, needs_column
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 EPS = 1e-7
 """An eps above it was chosen; below, it is the gradients that are small."""

@@ -45,7 +45,6 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.reading.asked import arguments, asked
 from ftlab.rules.reading.schedules import (
     Plan,
@@ -55,9 +54,8 @@ from ftlab.rules.reading.schedules import (
     run_length,
     stepping,
 )
-from ftlab.rules.rule import Need, Results, Rule
+from ftlab.rules.rule import Finding, Need, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 REPEATS = 3
 """Steps of ReduceLROnPlateau at one rate below its floor."""

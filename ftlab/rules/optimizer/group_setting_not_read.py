@@ -44,12 +44,10 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 OTHER_NAMES = {
     "learningrate": "lr",

@@ -47,13 +47,10 @@ unwrapped one is watched: the wrapper is not known then.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words, number
 
 
 class GroupWithoutParameters(Rule):

@@ -56,14 +56,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.tensors import group_of, text_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import at_steps, counted, in_words, number
 
 STEPS, STEPS_BY_HAND = 2, 16
 """Steps at a rate of 0, with a scheduler and without one."""

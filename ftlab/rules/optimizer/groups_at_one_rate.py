@@ -37,13 +37,11 @@ as if the rate were set by hand: for the groups it is the same.
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.rate_formulas import Rates
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.saving import first_facts
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 UPDATES = 3
 """Updates in a row at one rate."""

@@ -35,13 +35,11 @@ A loss that is negated by hand before `backward()` is not detected here.
 
 import math
 
-from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.reading.needs import needs_optimizers
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 MEASUREMENTS = 4
 """Of the cross entropy, before its direction is told."""

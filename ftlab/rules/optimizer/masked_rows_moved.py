@@ -43,13 +43,11 @@ not checked. Nor are the masked rows of an untied head, which decay moves likewi
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.groups import Group, group_at, groups_of
 from ftlab.rules.reading.tensors import group_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_if_recorded
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 TABLE = "masked_rows"
 

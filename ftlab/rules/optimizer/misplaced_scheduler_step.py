@@ -53,13 +53,11 @@ too many steps.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place
 from ftlab.rules.reading.cycles import Cycle, cycles_of
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 REPEATS = 3
 """Update attempts in which the order must be wrong."""

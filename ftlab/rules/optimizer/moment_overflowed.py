@@ -44,12 +44,9 @@ first thousand steps, and follows gradients that change.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.tensors import records_of
-from ftlab.rules.rule import Results, Rule, needs_if_recorded
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_if_recorded
+from ftlab.rules.words import at_steps, counted, in_words
 
 _MOMENTS = {"moment2_max": "exp_avg_sq", "moment1_l2": "exp_avg"}
 

@@ -54,10 +54,8 @@ is not.
 
 import numpy as np
 
-from ftlab.records.finding import Finding
-from ftlab.rules.rule import Results, Rule, needs_step_values
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_step_values
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 COLUMN = "moments_begun_anew"
 

@@ -44,8 +44,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding, Severity
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import HALF, without_copies
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.outside import held_outside
@@ -56,9 +54,8 @@ from ftlab.rules.reading.trained_with import (
     steps_since,
     was_trained_with,
 )
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted, listed
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.words import counted, in_words, listed
 
 LOOKED = 1
 """The step by which the modules were looked at, be the model called itself or not."""

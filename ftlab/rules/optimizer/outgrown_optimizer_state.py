@@ -34,14 +34,11 @@ checked.
 """
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Finding
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.trained_with import Holds, steps_since, was_trained_with
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Results, Rule, Run
+from ftlab.rules.words import counted, in_words
 
 
 class OutgrownOptimizerState(Rule):

@@ -37,14 +37,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.wiring import steps_of
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
+from ftlab.rules.words import at_steps, counted, in_words
 
 TOGETHER = 3
 """Steps in which two optimizers must have stepped one after the other."""

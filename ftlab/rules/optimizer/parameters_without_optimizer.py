@@ -51,8 +51,6 @@ parameters are reported if they are trainable before: freeze them until then.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reading.masters import mastered, moving
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.outside import held_outside, made_anew
@@ -64,9 +62,8 @@ from ftlab.rules.reading.trained_with import (
     was_trained_with,
 )
 from ftlab.rules.reasons.without_optimizer import without_optimizer
-from ftlab.rules.rule import Results, Rule
-from ftlab.rules.words import counted
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
+from ftlab.rules.words import counted, in_words
 
 MIN_STEPS = 2
 """Steps after which every optimizer that takes part has been seen."""

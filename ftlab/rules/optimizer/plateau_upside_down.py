@@ -59,14 +59,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.metric_directions import by_name
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import may_have_schedulers
 from ftlab.rules.reading.shares import FEWEST, bits_of, clearly_risen, shares_of
-from ftlab.rules.rule import Results, Rule, needs_facts
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity, needs_facts
 
 METRIC = "plateau_metric"
 FALLEN = 0.9

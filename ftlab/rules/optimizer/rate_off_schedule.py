@@ -43,14 +43,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 OFF = 0.01
 """Relative distance from the formula."""

@@ -51,14 +51,12 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.saving import start
 from ftlab.rules.reading.schedules import Plan, moves_of, plans_of, stepping
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 OWN_WAY = {"LambdaLR", "OneCycleLR", "CyclicLR", "CosineAnnealingWarmRestarts"}
 """Schedulers whose rate does not build on the one in use."""

@@ -42,13 +42,11 @@ somewhat too high, so that the loss falls but is noisy, is not found.
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding
 from ftlab.rules.reading.needs import needs_losses
 from ftlab.rules.reading.tensors import in_a_row, records_of
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Results, Rule, needs_column
+from ftlab.rules.rule import Finding, Results, Rule, Run, needs_column
 from ftlab.rules.words import at_steps, counted, number
-from ftlab.runlog.run import Run
 
 RISE = 1.2
 """Times the first loss."""

@@ -47,9 +47,8 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.rules.reading.needs import needs_rates
 from ftlab.rules.reading.schedules import per_update, plans_of, run_length
 from ftlab.rules.reading.updates import effective
-from ftlab.rules.rule import Results, Rule, needs_column, to_runs_with
+from ftlab.rules.rule import Results, Rule, Run, needs_column, to_runs_with
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 SMALL, AT_THE_END = 1e-4, 1e-3
 """Of the base weight's norm: what an adapter exceeds now, and when the run is over."""

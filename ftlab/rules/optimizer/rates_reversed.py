@@ -49,14 +49,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers
 from ftlab.rules.reading.saving import first_facts, start
 from ftlab.rules.reading.tensors import group_of, text_of
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Results, Rule, Run
 from ftlab.rules.words import number
-from ftlab.runlog.run import Run
 
 RATES = 4
 """Different rates of one list of blocks, from which on they are a series."""

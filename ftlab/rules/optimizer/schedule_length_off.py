@@ -97,7 +97,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.schedules import (
     Plan,
@@ -110,9 +109,8 @@ from ftlab.rules.reading.schedules import (
     stepping,
 )
 from ftlab.rules.reading.updates import skipped_steps
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 LOW = 0.01
 """Of its peak: what a schedule that is over has left."""

@@ -33,13 +33,11 @@ model.
 
 from collections.abc import Sequence
 
-from ftlab.records.finding import Finding, Place
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.scheduling import needs_scheduler_steps
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run
 from ftlab.rules.words import at_steps, number
-from ftlab.runlog.run import Run
 
 MOVES = 4
 """Steps in which the scheduler must have changed its rates."""

@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ftlab.records.facts import Facts
-from ftlab.records.finding import Place
 from ftlab.records.names import NameRecord
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 KEY = "adapter_state"
 """Under this key an entry of the ledger holds the number of the state."""

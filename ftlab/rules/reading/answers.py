@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.rules.rule import Need, if_recorded
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Run, if_recorded
 
 LATEST = 2
 """Times that a model was asked last: one alone may be an accident."""

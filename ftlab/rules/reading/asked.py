@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.rules.reading.saving import first_facts, needs_model
-from ftlab.rules.rule import only_of
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, only_of
 
 Described = Mapping[str, Any]
 

@@ -3,10 +3,8 @@
 from typing import Any
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place
 from ftlab.rules.reading.samples import without_tokens
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 NEEDS = Need(
     "attention of the batches",

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftlab.records.batch_facts import Oddity, OddKind, SeenBatches
-from ftlab.records.finding import Place
 from ftlab.rules.reading.samples import row_name
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 NEEDS = Need(
     "what the batches hold",

@@ -2,8 +2,7 @@
 
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.tensors import text_of
-from ftlab.rules.rule import needs_facts
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, needs_facts
 
 WATCHED = needs_facts("model", "facts of the model", "ftlab.watch(model, optimizer)")
 

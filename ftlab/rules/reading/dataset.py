@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ftlab.records.data_scan import DataIssue, Spot
-from ftlab.records.finding import Finding, Place
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.reading.row_kind import Kind, percent
-from ftlab.rules.rule import Need, Rule, to_runs_with
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Finding, Need, Place, Rule, Run, to_runs_with
 
 NEEDS = Need(
     "a look at the rows of the dataset",

@@ -1,7 +1,6 @@
 """What a decoder is given first, for the rules about encoder-decoders."""
 
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Run
 
 
 def seen(run: Run) -> bool:

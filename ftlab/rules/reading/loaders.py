@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ftlab.records.loader_start import LoaderStart, WorkerStart
-from ftlab.rules.rule import Need
+from ftlab.rules.rule import Need, Run
 from ftlab.runlog.parting_cause import loader_starts
-from ftlab.runlog.run import Run
 from ftlab.runlog.run_comparison import rows_by_place
 
 NEEDS = Need(

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from ftlab.records.names import NameRecord
-from ftlab.rules.rule import Need, needs_column, only_of
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Run, needs_column, only_of
 
 
 def may_hold_lora(run: Run) -> bool:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.names import NameRecord
-from ftlab.rules.rule import needs_column
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, needs_column
 
 TABLE = "losses"
 

@@ -6,12 +6,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ftlab.records.copied_rows import CopiedRows
-from ftlab.records.finding import Place
 from ftlab.records.id_facts import IdFacts
 from ftlab.records.round_trip import RoundTrip
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 BEHIND = 3
 """Last tokens of a sample among which its end stands: templates write a newline, or a

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.facts import Facts
-from ftlab.rules.rule import needs_facts, only_of
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, needs_facts, only_of
 
 Described = Mapping[str, Any]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.records.finding import Place
 from ftlab.records.rate_formulas import Rates, asked_rates
 from ftlab.records.schedule_lengths import total_of, warmup_of
 from ftlab.records.step import LedgerEntry
@@ -14,8 +13,7 @@ from ftlab.records.trainer_schedule import trainer_schedule
 from ftlab.rules.reading.cycles import times
 from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.reading.scheduling import may_have_schedulers
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 CYCLES = 16
 """Update attempts that are looked at for the scheduler's steps per update."""

@@ -1,7 +1,6 @@
 """What rules about schedulers need, and when they have something to ask."""
 
-from ftlab.rules.rule import needs_operations, only_of
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, needs_operations, only_of
 
 
 def may_have_schedulers(run: Run) -> bool:

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftlab.records.finding import Severity
 from ftlab.records.step_time import PHASES, HotPlace, Sampled, column_of
-from ftlab.rules.rule import needs_step_values
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, Severity, needs_step_values
 
 SETTLED = 4
 """Steps at first that load, compile and fill caches; they are left out."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import TurnFacts
 from ftlab.rules.reading.samples import Sight, steps_of, token_places, without_tokens
@@ -14,7 +13,7 @@ from ftlab.rules.reading.turns import (
     turn_places,
     turn_sights,
 )
-from ftlab.rules.rule import Need, Needs, Rule, to_runs_with
+from ftlab.rules.rule import Finding, Need, Needs, Place, Rule, Severity, to_runs_with
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

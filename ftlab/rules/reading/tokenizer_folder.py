@@ -1,8 +1,7 @@
 """What a run has told of folders that hold a tokenizer, for the rules about them."""
 
 from ftlab.records.folder_news import FolderNews, Matter
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Run
 
 IDS = ("vocabulary", "merges", "model", "normaliser", "pre-tokeniser")
 """Parts of a fingerprint that decide which ids a text has."""

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ftlab.records.event import Event
-from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import PLACES, row_name, row_places, without_tokens
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 ANSWERS = "assistant"
 """The role that a model plays."""

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.cycles import times
-from ftlab.rules.rule import needs_operations, only_of
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Run, needs_operations, only_of
 
 T = TypeVar("T")
 

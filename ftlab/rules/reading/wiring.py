@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.records.finding import Place
-from ftlab.rules.rule import Need
-from ftlab.runlog.run import Run
+from ftlab.rules.rule import Need, Place, Run
 
 Described = Mapping[str, Any]
 

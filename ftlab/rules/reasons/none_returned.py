@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from ftlab.records.finding import Place
-from ftlab.records.name_words import in_words
 from ftlab.rules.reasons.missing import Reason
 from ftlab.rules.reasons.unreached_call import MODEL, Call
-from ftlab.rules.words import listed
+from ftlab.rules.words import in_words, listed
 
 
 def none_returned(calls: Sequence[Call]) -> Reason:

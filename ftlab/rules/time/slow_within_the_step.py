@@ -35,7 +35,6 @@ is met there is the device's, not its own.
 import ast
 from collections.abc import Iterator
 
-from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import (
     LEAST_SAMPLES,
@@ -44,9 +43,8 @@ from ftlab.rules.reading.timing import (
     at_line,
     step_times,
 )
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SHARE = 0.15
 """Part of all looks that must have met it."""

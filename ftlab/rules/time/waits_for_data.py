@@ -36,9 +36,8 @@ import math
 
 from ftlab.records.step_time import HotPlace
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Results, Rule, Run
 from ftlab.rules.words import at_steps, counted
-from ftlab.runlog.run import Run
 
 SHARE = 0.2
 """Part of a step from which waiting is told."""

@@ -32,11 +32,9 @@ ten steps of training takes longer than these.
 - huggingface/transformers, `TrainerCallback`
 """
 
-from ftlab.records.finding import Place
 from ftlab.rules.reading.timing import NEEDS, StepTimes, at_line, step_times
-from ftlab.rules.rule import Results, Rule
+from ftlab.rules.rule import Place, Results, Rule, Run
 from ftlab.rules.words import at_steps
-from ftlab.runlog.run import Run
 
 SHARES = {"logging": 0.2, "saving": 0.2, "evaluation": 0.5, "other": 0.2}
 """Part of all time from which a phase is told."""

@@ -1,27 +1,19 @@
 """Adapters by layer: what they change, and how much of their rank they use."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
+from ftlab.views.adapters.combination import CombinationView
 from ftlab.views.adapters.gates import GatesView
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
+from ftlab.views.adapters.quantisation import QuantisationView
+from ftlab.views.adapters.ranks import RanksView
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import count, number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_anatomy import AdaptedLayer, AdapterAnatomy
-    from ftlab.views.adapters.combination import CombinationView
-    from ftlab.views.adapters.quantisation import QuantisationView
-    from ftlab.views.adapters.ranks import RanksView
+from ftlab.views.view import Rows, View
 
 SHARE = 0.9
 """Of the energy, the sum of squared singular values: what carries it is in use."""
@@ -76,10 +68,8 @@ class AdapterView(View["AdapterAnatomy"]):
         """Say in one line what there is."""
         return repr(self).split("\n")[0].removeprefix("Adapters: ")
 
-    def _table(self, summary: AdapterAnatomy) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: AdapterAnatomy) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -102,7 +92,7 @@ class AdapterView(View["AdapterAnatomy"]):
                 "intruders": None if each.intruders < 0 else each.intruders,
             }
             for each in summary.layers
-        )
+        ]
 
     def _text(self, summary: AdapterAnatomy) -> str:
         lines = _lines(summary) if summary.settings else []
@@ -127,7 +117,7 @@ class AdapterView(View["AdapterAnatomy"]):
         rows = blocks_of([each.place for each in summary.layers])
         return 9.6, min(2.1 + 0.22 * max(rows, 3), 9.2)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: AdapterAnatomy) -> None:
+    def draw_on(self, figure: Canvas, summary: AdapterAnatomy) -> None:
         """Draw effects by block and place, and beside them the ranks in use."""
         if not summary.layers and self.quantisation is not None:
             self.quantisation.draw_on(figure, self.quantisation.layers)

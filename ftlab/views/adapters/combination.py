@@ -1,19 +1,12 @@
 """What each combination type of PEFT's makes of a weighted sum of adapters."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
+from ftlab.records.adapter_combination import Combination, Combinations
 from ftlab.views.adapters.heat import share_words
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_combination import Combination, Combinations
+from ftlab.views.view import Rows, View
 
 
 class CombinationView(View["Combinations"]):
@@ -32,6 +25,7 @@ class CombinationView(View["Combinations"]):
     """
 
     title = "Combination"
+    headings = ("kind", "rank", "scaling", "place", "distance", "size")
 
     def __init__(self, combinations: Combinations) -> None:
         super().__init__(combinations)
@@ -49,13 +43,9 @@ class CombinationView(View["Combinations"]):
             said += _lost_words(best)
         return said
 
-    def _table(self, summary: Combinations) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = ["kind", "rank", "scaling", "place", "distance", "size"]
+    def _table(self, summary: Combinations) -> Rows:
         made = [((e.kind, e.rank, e.scaling), e.layers) for e in summary.combinations]
-        rows = [(*kind, *layer) for kind, layers in made for layer in layers]
-        return pd.DataFrame(rows, columns=columns)
+        return [(*kind, *layer) for kind, layers in made for layer in layers]
 
     def _text(self, summary: Combinations) -> str:
         return "\n  ".join([self.headline(), *map(self._words, summary.combinations)])
@@ -73,7 +63,7 @@ class CombinationView(View["Combinations"]):
             said += f"base; another token at {each.turned:.0%}"
         return said + _lost_words(each)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Combinations) -> None:
+    def draw_on(self, figure: Canvas, summary: Combinations) -> None:
         """Draw how far each type is from the sum, in weights and in next tokens."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False, sharey=True)[0]

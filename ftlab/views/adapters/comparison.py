@@ -1,30 +1,19 @@
 """Two checkpoints side by side: how far apart their modules are, and at what angle."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
 from ftlab.records.name_words import listed
 from ftlab.records.printable import harmless
 from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import (
-    count,
-    number,
-)
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.adapter_comparison import AdapterComparison, ComparedModule
-    from ftlab.views.executions.difference import DifferenceView
+from ftlab.views.drawn import Canvas
+from ftlab.views.executions.difference import DifferenceView
+from ftlab.views.style import count, number
+from ftlab.views.view import Rows, View
 
 SHOWN = 4
 """Names or settings of one kind that the text has."""
@@ -86,10 +75,8 @@ class ComparisonView(View["AdapterComparison"]):
         """Say in one line how far they are apart."""
         return str(harmless(next(self._lines())))
 
-    def _table(self, summary: AdapterComparison) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: AdapterComparison) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -104,7 +91,7 @@ class ComparisonView(View["AdapterComparison"]):
                 "rank_b": each.ranks[1] or None,
             }
             for each in summary.modules
-        )
+        ]
 
     def _text(self, summary: AdapterComparison) -> str:
         lines = list(self._lines())
@@ -166,7 +153,7 @@ class ComparisonView(View["AdapterComparison"]):
         rows = blocks_of([each.place for each in summary.modules])
         return 9.6, min(2.0 + 0.22 * max(rows, 3), 9.0)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: AdapterComparison) -> None:
+    def draw_on(self, figure: Canvas, summary: AdapterComparison) -> None:
         """Draw distance and angle by block and place."""
         figure.suptitle(
             "\n".join(textwrap.wrap(self.headline(), 110)),

@@ -1,26 +1,18 @@
 """How much each of several adapters counts: by layer, and by layer and input."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ftlab.records.adapter_gates import AdapterGates
 from ftlab.views.adapters.heat import draw_grid
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import NDArray
-
-    from ftlab.records.adapter_gates import AdapterGates
+from ftlab.views.view import Rows, View
 
 ALIKE = 0.02
 """Weights that differ by less in the mean are called alike."""
@@ -74,10 +66,8 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         more = len(runs) - RUNS
         return f"{kinds}: {', '.join(said)}" + (f" and {more} more" if more > 0 else "")
 
-    def _table(self, summary: tuple[AdapterGates, ...]) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
+    def _table(self, summary: tuple[AdapterGates, ...]) -> Rows:
+        return [
             {
                 "place": each.place,
                 "name": each.name,
@@ -89,7 +79,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
             for each in summary
             for row in range(len(each.rows))
             for at, adapter in enumerate(each.adapters)
-        )
+        ]
 
     def _text(self, summary: tuple[AdapterGates, ...]) -> str:
         return self.headline()
@@ -98,9 +88,7 @@ class GatesView(View["tuple[AdapterGates, ...]"]):
         """Give each layer a row."""
         return 9.6, min(1.9 + 0.22 * max(len(summary), 4), 9.0)
 
-    def draw_on(
-        self, figure: Figure | SubFigure, summary: tuple[AdapterGates, ...]
-    ) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[AdapterGates, ...]) -> None:
         """Draw means by layer and adapter, and of each adapter by layer and input."""
         said = "\n".join(textwrap.wrap(self.headline(), 110))
         figure.suptitle(said, fontsize=9, x=0.01, ha="left")

@@ -1,19 +1,13 @@
 """Values by block and by place within a block, as a heatmap."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ftlab.views.drawn import Axes
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 FAR = 10.0
 """Times the median from which on all values have the last colour."""

@@ -1,30 +1,17 @@
 """A base in few bits: what was lost where, and which code values carry the weights."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from ftlab.records.quantisation import Preparation, QuantisedLayer
 from ftlab.records.sizes import size
 from ftlab.views.adapters.heat import blocks_of, draw_heat, share_words
-from ftlab.views.style import (
-    SERIES,
-    count,
-    number,
-)
+from ftlab.views.drawn import Axes, Canvas, DataFrame
+from ftlab.views.style import SERIES, count, number
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.quantisation import Preparation, QuantisedLayer
 
 
 class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
@@ -63,7 +50,7 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
         """Say in one line what is in few bits."""
         return _lines(self.layers)[0]
 
-    def _table(self, summary: tuple[QuantisedLayer, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[QuantisedLayer, ...]) -> DataFrame:
         import pandas as pd
 
         columns = [
@@ -88,9 +75,7 @@ class QuantisationView(View["tuple[QuantisedLayer, ...]"]):
         rows = blocks_of([each.place for each in summary])
         return 9.6, min(2.2 + 0.22 * max(rows, 3), 9.0)
 
-    def draw_on(
-        self, figure: Figure | SubFigure, summary: tuple[QuantisedLayer, ...]
-    ) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[QuantisedLayer, ...]) -> None:
         """Draw what was lost by block and place, and the code book."""
         said = "\n".join(textwrap.wrap(self.headline(), 110))
         figure.suptitle(said, fontsize=9, x=0.01, ha="left")

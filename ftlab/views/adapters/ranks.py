@@ -1,22 +1,10 @@
 """Loss and time of an adapter that is cut to smaller ranks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ftlab.records.name_words import listed
+from ftlab.records.truncated_ranks import RanksByLayer, TruncatedRank, TruncatedRanks
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, count, number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.truncated_ranks import (
-        RanksByLayer,
-        TruncatedRank,
-        TruncatedRanks,
-    )
+from ftlab.views.view import Rows, View
 
 CLOSE = 0.01
 """Share of what the adapter gains that a smaller rank may lose to be named."""
@@ -44,6 +32,7 @@ class RanksView(View["TruncatedRanks"]):
     """
 
     title = "Ranks"
+    headings = ("rank", "loss", "seconds", "kept")
 
     def __init__(self, ranks: TruncatedRanks) -> None:
         super().__init__(ranks)
@@ -106,11 +95,8 @@ class RanksView(View["TruncatedRanks"]):
             f"{without:.5g} without it"
         )
 
-    def _table(self, summary: TruncatedRanks) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = ["rank", "loss", "seconds", "kept"]
-        return pd.DataFrame(summary.ranks, columns=columns)
+    def _table(self, summary: TruncatedRanks) -> Rows:
+        return summary.ranks
 
     def _text(self, summary: TruncatedRanks) -> str:
         lines = [self.headline()]
@@ -152,7 +138,7 @@ class RanksView(View["TruncatedRanks"]):
             )
         return lines
 
-    def draw_on(self, figure: Figure | SubFigure, summary: TruncatedRanks) -> None:
+    def draw_on(self, figure: Canvas, summary: TruncatedRanks) -> None:
         """Draw loss and time against rank."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         left, right = figure.subplots(1, 2, squeeze=False)[0]

@@ -1,27 +1,15 @@
 """Hot swapping, and a bank of adapters: what they take, and whether outputs change."""
 
-from __future__ import annotations
-
 import math
 import statistics
+from collections.abc import Callable, Hashable
 from dataclasses import astuple, fields
-from typing import TYPE_CHECKING
 
 from ftlab.records.adapter_swap import Arm, Arms, Swap, Swapped
 from ftlab.records.sizes import size
-from ftlab.views.style import (
-    SERIES,
-    SEVERITY,
-    count,
-    number,
-)
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.drawn import Canvas
+from ftlab.views.style import SERIES, SEVERITY, count, number
+from ftlab.views.view import Rows, View
 
 PANELS = (
     ("seconds", 1e3, "the operation, ms (median)"),
@@ -45,6 +33,7 @@ class SwapView(View["Swapped"]):
     """
 
     title = "Hot swap"
+    headings = tuple(each.name for each in fields(Swap))
 
     def __init__(self, swapped: Swapped) -> None:
         super().__init__(swapped)
@@ -77,11 +66,8 @@ class SwapView(View["Swapped"]):
         answers = count(sum(each.checks for each in one.swaps), "answer")
         return said + f"{answers}, all as they must be, bit for bit"
 
-    def _table(self, summary: Swapped) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [each.name for each in fields(Swap)]
-        return pd.DataFrame([astuple(e) for e in summary.swaps], columns=columns)
+    def _table(self, summary: Swapped) -> Rows:
+        return map(astuple, summary.swaps)
 
     def _text(self, summary: Swapped) -> str:
         lines = [self.headline(), *(_words(o, s) for o, s in _by_operation(summary))]
@@ -91,7 +77,7 @@ class SwapView(View["Swapped"]):
             lines.append(f"note: {one} and {other} answer alike, and cannot be told")
         return "\n  ".join(lines)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Swapped) -> None:
+    def draw_on(self, figure: Canvas, summary: Swapped) -> None:
         """Draw what operations and the forwards behind them take, and the memory."""
         colour = "black" if self.equal else SEVERITY["error"]
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left", color=colour)
@@ -148,6 +134,7 @@ class BankView(View["Arms"]):
     """
 
     title = "Bank"
+    headings = tuple(each.name for each in fields(Arm))
 
     def __init__(self, read: Callable[[], Arms]) -> None:
         super().__init__()
@@ -163,11 +150,8 @@ class BankView(View["Arms"]):
     def _summarise(self) -> Arms:
         return self._read()
 
-    def _table(self, summary: Arms) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [each.name for each in fields(Arm)]
-        return pd.DataFrame([astuple(e) for e in summary.arms], columns=columns)
+    def _table(self, summary: Arms) -> Rows:
+        return map(astuple, summary.arms)
 
     def _text(self, summary: Arms) -> str:
         total = sum(each.requests for each in summary.arms)
@@ -175,7 +159,7 @@ class BankView(View["Arms"]):
         said = f"{count(total, 'request')}, {changes}"
         return "\n  ".join([said, *map(_arm_words, summary.arms)])
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Arms) -> None:
+    def draw_on(self, figure: Canvas, summary: Arms) -> None:
         """Draw what a request of each adapter takes."""
         axis = figure.subplots()
         asked = [each for each in summary.arms if each.requests]

@@ -4,24 +4,18 @@
 say what the table, the text and the picture hold.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.errors import BadValueError
+from ftlab.records.names import NameRecord
+from ftlab.runlog.run import Run
+from ftlab.views.charts.layer_columns import LayerColumns
+from ftlab.views.drawn import DataFrame
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from ftlab.records.names import NameRecord
-    from ftlab.runlog.run import Run
-    from ftlab.views.charts.layer_columns import LayerColumns
 
 TEXT_LAYERS = 12
 
@@ -55,7 +49,7 @@ class HeatView(View[S]):
         """Return what the table says of each parameter."""
         raise NotImplementedError
 
-    def _table_by(self, by: str) -> pd.DataFrame:
+    def _table_by(self, by: str) -> DataFrame:
         import pandas as pd
 
         if by not in ("layer", "parameter"):
@@ -104,7 +98,7 @@ class HeatView(View[S]):
 
 def layer_table(
     steps: NDArray[np.int64], layers: Sequence[str], columns: Mapping[str, NDArray[Any]]
-) -> pd.DataFrame:
+) -> DataFrame:
     """Give each step and layer a row; columns are of shape ``(steps, layers)``."""
     import pandas as pd
 

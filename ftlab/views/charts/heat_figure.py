@@ -1,9 +1,7 @@
 """A heatmap as a matplotlib picture, with the colours of the widget."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +14,8 @@ from ftlab.views.charts.scale import (
     colours,
     quantise,
 )
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SPECIAL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 WIDEST = 700
 """Columns that a picture of 9 inches can tell apart; more are pooled (largest)."""
@@ -52,7 +48,7 @@ class HeatPicture:
     smallest: bool = False
 
 
-def draw_heat(figure: Figure | SubFigure, picture: HeatPicture) -> None:
+def draw_heat(figure: Canvas, picture: HeatPicture) -> None:
     """Draw the layers, their scale and a line of remarks."""
     grid = figure.add_gridspec(2, 1, height_ratios=[8, 0.28])
     heat, scale = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])

@@ -1,16 +1,8 @@
 """The live heatmap: `ColumnsWidget` with codes of layers and parameters."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ftlab.views.charts.columns_widget import (
-    ColumnsWidget,
-)
+from ftlab.views.charts.columns_widget import ColumnsWidget
+from ftlab.views.charts.layer_columns import LayerColumns
 from ftlab.views.front_end import front_end
-
-if TYPE_CHECKING:
-    from ftlab.views.charts.layer_columns import LayerColumns
 
 
 class HeatWidget(ColumnsWidget):

@@ -5,22 +5,17 @@ a column holds. Who calls whom: a view calls `LayerColumns.follow` whenever it w
 know what is new, and gives the columns to its widget, which calls `encode`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.names import NameRecord
+from ftlab.runlog.matrix import Matrix, Wanted
+from ftlab.runlog.run import Run
 from ftlab.views.charts.columns import Columns
 from ftlab.views.charts.scale import NOT_RECORDED
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from ftlab.records.names import NameRecord
-    from ftlab.runlog.matrix import Matrix, Wanted
-    from ftlab.runlog.run import Run
 
 Floats = NDArray[np.float32]
 COLUMN_BUDGET = 4_000_000

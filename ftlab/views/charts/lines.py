@@ -4,25 +4,19 @@
 browser (``lines.js``) and as a picture from the same description.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.runlog.run import Run
 from ftlab.views.charts.columns import Columns, by_row
 from ftlab.views.charts.lines_figure import draw_panels
 from ftlab.views.charts.plan import LinesSummary, Plan
 from ftlab.views.charts.small_multiples import shape_of
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.runlog.run import Run
+from ftlab.views.drawn import Canvas
+from ftlab.views.view import Rows, View
 
 Kind = Literal["line", "plan", "dots", "mark", "low", "high"]
 CAPACITY = 1024
@@ -91,7 +85,7 @@ class LinesView(View[LinesSummary]):
             self._plan or self._make_plan(),
             columns.first_steps,
             columns.stride,
-            columns.values.copy(),  # noqa: PD011  no DataFrame
+            columns.values.copy(),
             self._notes(),
             self._data(),
         )
@@ -111,10 +105,8 @@ class LinesView(View[LinesSummary]):
         if before != (self._next, self._plan):
             widget.say(self._notes())
 
-    def _table(self, summary: LinesSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(dict(summary.data))
+    def _table(self, summary: LinesSummary) -> Rows:
+        return dict(summary.data)
 
     def size_of(self, summary: LinesSummary) -> tuple[float, float]:
         """Return width and height that a drawing needs, in inches."""
@@ -123,6 +115,6 @@ class LinesView(View[LinesSummary]):
         across, down = shape_of(len(summary.plan.panels))
         return 9.0, 0.75 + down * (0.85 if across > 4 else 1.5)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: LinesSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: LinesSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         draw_panels(figure, self.title, summary)

@@ -1,21 +1,15 @@
 """Panels of line charts as a matplotlib picture."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.views.charts.plan import LinesSummary, Panel, Series
 from ftlab.views.charts.small_multiples import draw_small_multiples
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.views.charts.plan import LinesSummary, Panel, Series
-
 
 WIDE = 300.0
 """Largest over smallest value from which on only powers of ten are written."""
@@ -24,7 +18,7 @@ TICKS = 8
 """At most so many powers of ten have a number."""
 
 
-def draw_panels(figure: Figure | SubFigure, title: str, summary: LinesSummary) -> None:
+def draw_panels(figure: Canvas, title: str, summary: LinesSummary) -> None:
     """Draw every panel of ``summary``."""
     panels = summary.plan.panels
     if not panels or not len(summary.first_steps):

@@ -1,20 +1,14 @@
 """The live line charts: `ColumnsWidget` with float32 series."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.views.charts.columns_widget import (
-    ColumnsWidget,
-)
+from ftlab.views.charts.columns import Columns
+from ftlab.views.charts.columns_widget import ColumnsWidget
 from ftlab.views.charts.plan import Plan, front_end_panels
 from ftlab.views.front_end import front_end
-
-if TYPE_CHECKING:
-    from ftlab.views.charts.columns import Columns
 
 
 class LinesWidget(ColumnsWidget):

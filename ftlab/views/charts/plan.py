@@ -1,7 +1,5 @@
 """What line charts show: panels, their series, and the values of these."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal

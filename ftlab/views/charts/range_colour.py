@@ -1,7 +1,5 @@
 """The colour of a tensor's range: from none, where it is ordinary, to that of a NaN."""
 
-from __future__ import annotations
-
 import math
 from typing import Protocol
 

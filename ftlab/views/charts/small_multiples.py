@@ -4,20 +4,15 @@ All charts share one axes: 80 axes of their own take matplotlib seven seconds to
 out, this takes a third of one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.views.charts.plan import LinesSummary, Panel, Series
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.views.charts.plan import LinesSummary, Panel, Series
 
 Floats = NDArray[np.floating]
 ACROSS = 8
@@ -54,9 +49,7 @@ class Cell:
         return np.asarray(self.row + 0.94 - 0.58 * share)
 
 
-def draw_small_multiples(
-    figure: Figure | SubFigure, title: str, summary: LinesSummary
-) -> None:
+def draw_small_multiples(figure: Canvas, title: str, summary: LinesSummary) -> None:
     """Draw the panels of ``summary``, layers in reading order."""
     panels = summary.plan.panels
     across, down = shape_of(len(panels))

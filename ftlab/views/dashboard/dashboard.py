@@ -9,8 +9,6 @@ pause and at the end the host calls `Dashboard.settle` and puts
 notebook holds the last picture.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import html
@@ -18,11 +16,14 @@ import textwrap
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.errors import FtlabWarning
+from ftlab.records.finding import NotChecked
+from ftlab.runlog.run import Run
 from ftlab.views.dashboard.details import Details
 from ftlab.views.dashboard.head import head_of
+from ftlab.views.drawn import Figure
 from ftlab.views.findings.findings import FindingsView
 from ftlab.views.layers.gradients import GradientView
 from ftlab.views.layers.lora import LoraView
@@ -38,13 +39,6 @@ from ftlab.views.steps.scaler import ScalerView
 from ftlab.views.steps.schedule import ScheduleView
 from ftlab.views.steps.time import TimeView
 from ftlab.views.view import View, new_figure, png, widget_mode, with_widget
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ftlab.records.finding import NotChecked
-    from ftlab.runlog.run import Run
-
 
 DETAILS = (
     "samples",

@@ -6,13 +6,10 @@ also while a cell is running, because the open views are brought up to date like
 others. A view for which the run has nothing to show has no line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ftlab.views.view import View
+from ftlab.views.view import View
 
 Guard = Callable[[str, Callable[[], Any]], Any]
 """Runs the work of a view, whose failure must not stop the others."""

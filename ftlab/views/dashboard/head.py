@@ -1,18 +1,12 @@
 """The dashboard's head line: where the run is, in one line of words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ftlab.records.sizes import size
+from ftlab.runlog.run import Run
 from ftlab.views.findings.findings_words import counted
 from ftlab.views.steps.time import BESIDE, seconds_of, shares_of
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
 
 TOLD = 0.1
 """Part of the time from which the head line names what takes it."""

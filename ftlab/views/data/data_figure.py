@@ -1,19 +1,11 @@
 """A dataset as a picture: lengths beside the limit, and shares of faults."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from ftlab.records.data_scan import DataScan, Lengths
+from ftlab.views.drawn import Axes, Canvas
 from ftlab.views.style import SERIES, SEVERITY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import NDArray
-
-    from ftlab.records.data_scan import DataScan, Lengths
 
 BINS = 40
 SHOWN = 12
@@ -28,7 +20,7 @@ def height_of(scan: DataScan) -> float:
     return 2.8 + 0.22 * max(0, min(len(scan.issues), SHOWN) - 6)
 
 
-def draw_data(figure: Figure | SubFigure, scan: DataScan) -> None:
+def draw_data(figure: Canvas, scan: DataScan) -> None:
     """Draw lengths on the left, and what was found on the right."""
     if not scan.issues:
         _lengths(figure.subplots(), scan.lengths)

@@ -1,17 +1,12 @@
 """A dataset as HTML: every word of it is escaped."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING
 
+from ftlab.records.data_scan import DataIssue, DataScan, Lengths
 from ftlab.views.data.data_figure import length_bins
 from ftlab.views.data.data_words import found_words, head_words, length_words
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import SERIES, count
-
-if TYPE_CHECKING:
-    from ftlab.records.data_scan import DataIssue, DataScan, Lengths
 
 SHOWN = 20
 """Places of each kind that the page holds."""

@@ -1,18 +1,13 @@
 """The data view: what a look at every row of a dataset has found."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.data_scan import DataScan
 from ftlab.views.data.data_figure import draw_data, height_of
 from ftlab.views.data.data_html import data_html
 from ftlab.views.data.data_words import data_words, found_words
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.drawn import Canvas, DataFrame
+from ftlab.views.view import Rows, View
 
 COLUMNS = (
     "kind",
@@ -62,6 +57,7 @@ class DataView(View[DataScan]):
     """
 
     title = "Data"
+    headings = COLUMNS
 
     def __init__(self, scan: DataScan) -> None:
         super().__init__(scan)
@@ -71,10 +67,8 @@ class DataView(View[DataScan]):
         """Return how many rows there are, and what was found, in one line."""
         return f"{self._scan.rows:,} rows, {found_words(self._scan)}"
 
-    def _table(self, summary: DataScan) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = [
+    def _table(self, summary: DataScan) -> Rows:
+        return [
             (
                 issue.name,
                 issue.severity.label,
@@ -88,9 +82,8 @@ class DataView(View[DataScan]):
             for issue in summary.issues
             for spot in issue.spots
         ]
-        return pd.DataFrame(rows, columns=list(COLUMNS))
 
-    def issues(self) -> pd.DataFrame:
+    def issues(self) -> DataFrame:
         """Return the kinds of faults, worst first; `ftlab.explain(code)` says more."""
         import pandas as pd
 
@@ -110,7 +103,7 @@ class DataView(View[DataScan]):
         ]
         return pd.DataFrame(rows, columns=list(ISSUE_COLUMNS))
 
-    def lengths(self) -> pd.DataFrame:
+    def lengths(self) -> DataFrame:
         """Return how many rows have which length."""
         import pandas as pd
 
@@ -121,7 +114,7 @@ class DataView(View[DataScan]):
         """Return width and height in inches, by how many kinds of faults there are."""
         return 9.0, height_of(summary)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: DataScan) -> None:
+    def draw_on(self, figure: Canvas, summary: DataScan) -> None:
         """Draw lengths beside the limit, and the share of rows with each fault."""
         draw_data(figure, summary)
 

@@ -1,15 +1,10 @@
 """A dataset in words: what a log and a stored notebook keep."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
 
+from ftlab.records.data_scan import DataIssue, DataScan
 from ftlab.records.finding import Severity
 from ftlab.views.style import count
-
-if TYPE_CHECKING:
-    from ftlab.records.data_scan import DataIssue, DataScan
 
 SHOWN = 3
 """Places of each kind that the text shows."""

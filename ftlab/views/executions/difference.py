@@ -1,23 +1,16 @@
 """Two executions: where they part, as a sentence, a heatmap and a table."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ftlab.records.difference import Born, Differences
 from ftlab.records.printable import harmless
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SEVERITY, count, number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.difference import Born, Differences
+from ftlab.views.view import Rows, View
 
 WIDTH = 96
 """Characters of a line of text."""
@@ -47,6 +40,16 @@ class DifferenceView(View["Differences"]):
     """
 
     title = "Two executions"
+    headings = (
+        "module",
+        "call",
+        "kind",
+        "path",
+        "phase",
+        "born",
+        "carried",
+        "relative",
+    )
 
     def __init__(self, differences: Differences) -> None:
         super().__init__(differences)
@@ -66,20 +69,8 @@ class DifferenceView(View["Differences"]):
         """Say in one line where they part."""
         return str(harmless(sentences(self.differences)[0]))
 
-    def _table(self, summary: Differences) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = [
-            "module",
-            "call",
-            "kind",
-            "path",
-            "phase",
-            "born",
-            "carried",
-            "relative",
-        ]
-        return pd.DataFrame(summary.rows, columns=columns)
+    def _table(self, summary: Differences) -> Rows:
+        return summary.rows
 
     def _text(self, summary: Differences) -> str:
         first, *rest = sentences(summary)
@@ -96,7 +87,7 @@ class DifferenceView(View["Differences"]):
         rows = min(len(_shown(summary)), TALLEST)
         return (9.0, 1.6 + 0.17 * said + 0.13 * rows)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Differences) -> None:
+    def draw_on(self, figure: Canvas, summary: Differences) -> None:
         """Draw depth against position, with the birthplaces marked."""
         figure.suptitle(_drawn(self._text(summary)), x=0.01, ha="left", fontsize=9)
         shown = _shown(summary)

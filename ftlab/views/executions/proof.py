@@ -1,25 +1,19 @@
 """A proof: what must hold, and whether it does."""
 
-from __future__ import annotations
-
 import html
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from ftlab.records.errors import UnknownNameError
+from ftlab.records.finding import Finding
 from ftlab.records.near import near
 from ftlab.records.outcome import Outcome, State
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.executions.difference import DifferenceView
 from ftlab.views.findings.checklist_html import style_sheet
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.finding import Finding
 
 WIDTH = 100
 ORDER: tuple[State, ...] = ("broken", "holds", "cannot be decided", "does not apply")
@@ -125,7 +119,7 @@ class ProofView(View[tuple[Outcome, ...]], Sequence[Outcome]):
     def _summarise(self) -> tuple[Outcome, ...]:
         return tuple(sorted(self._outcomes, key=lambda each: ORDER.index(each.state)))
 
-    def _table(self, summary: tuple[Outcome, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[Outcome, ...]) -> DataFrame:
         import pandas as pd
 
         columns = ["code", "name", "state", "says", "relation", "cause", "fix"]
@@ -142,7 +136,7 @@ class ProofView(View[tuple[Outcome, ...]], Sequence[Outcome]):
         lines = _lines(self._name, self.headline(), summary)
         return 9.0, 0.35 + 0.2 * len(lines)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: tuple[Outcome, ...]) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[Outcome, ...]) -> None:
         """Write the lines, coloured by how each came out."""
         lines = _lines(self._name, self.headline(), summary)
         axes = figure.add_subplot()

@@ -1,16 +1,10 @@
 """A round trip: the stations of a model's deployment, and where it first differs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ftlab.records.outcome import Outcome
+from ftlab.views.drawn import DataFrame
 from ftlab.views.executions.proof import ProofView
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
 
 
 class RoundtripView(ProofView):
@@ -51,7 +45,7 @@ class RoundtripView(ProofView):
     def _summarise(self) -> tuple[Outcome, ...]:
         return tuple(self)
 
-    def _table(self, summary: tuple[Outcome, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[Outcome, ...]) -> DataFrame:
         import pandas as pd
 
         table = super()._table(summary)

@@ -1,15 +1,14 @@
 """The checklist's view: seven layers, each passed, failed or not checked."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer, Status
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import Severity
 from ftlab.records.near import near
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.checklist_html import MARKS as SIGNS, checklist_html
 from ftlab.views.findings.checklist_words import (
     ChecklistSummary,
@@ -19,11 +18,7 @@ from ftlab.views.findings.checklist_words import (
     to_check,
 )
 from ftlab.views.style import SEVERITY
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 WIDTH = 104
 DRAWN_WIDTH = 112
@@ -67,6 +62,19 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
     ftlab.records.errors.UnknownNameError: There is no layer 'labels'; there are \
 'data', 'device', 'logging', 'model', 'numerics', 'optimizer', 'rollback'.
     """
+
+    headings = (
+        "layer",
+        "check",
+        "status",
+        "severity",
+        "says",
+        "cause",
+        "fix",
+        "code",
+        "place",
+        "evidence",
+    )
 
     def __init__(self, items: Sequence[CheckItem], *, title: str = "Checklist") -> None:
         super().__init__()
@@ -134,10 +142,8 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
         widget.add_class("ftlab-checklist")
         return widget
 
-    def _table(self, summary: ChecklistSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = [
+    def _table(self, summary: ChecklistSummary) -> Rows:
+        return [
             {
                 "layer": item.layer,
                 "check": item.name,
@@ -152,7 +158,6 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
             }
             for item in summary.items
         ]
-        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def _text(self, summary: ChecklistSummary) -> str:
         lines = [f"{summary.title}: {summary.verdict}", ""]
@@ -178,7 +183,7 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 0.35 + 0.21 * len(_drawn(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: ChecklistSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: ChecklistSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
         axes = figure.add_subplot()
@@ -191,20 +196,6 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
                 axes.text(
                     where, height, shown, color=colour, fontweight=weight, fontsize=8.5
                 )
-
-
-_COLUMNS = [
-    "layer",
-    "check",
-    "status",
-    "severity",
-    "says",
-    "cause",
-    "fix",
-    "code",
-    "place",
-    "evidence",
-]
 
 
 def _heading(item: CheckItem) -> str:

@@ -1,17 +1,11 @@
 """A checklist as HTML: seven rows, the failed ones unfolded; every word is escaped."""
 
-from __future__ import annotations
-
 import functools
 import html
-from typing import TYPE_CHECKING
 
-from ftlab.views.findings.checklist_words import said
+from ftlab.records.checklist import CheckItem, Status
+from ftlab.views.findings.checklist_words import ChecklistSummary, LayerLine, said
 from ftlab.views.front_end import front_end
-
-if TYPE_CHECKING:
-    from ftlab.records.checklist import CheckItem, Status
-    from ftlab.views.findings.checklist_words import ChecklistSummary, LayerLine
 
 MARKS: dict[Status, str] = {"failed": "✕", "not checked": "?", "passed": "✓"}
 WORDS = {"record": "to check it", "do": "do this", "measured": "measured"}

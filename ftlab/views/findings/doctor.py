@@ -1,18 +1,13 @@
 """What a look at the machine has found, what fails in front."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.diagnosis import Diagnosis, Health
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 MARKS = {"fails": "✗", "noted": "!", "works": "✓", "not checked": "?"}
 KINDS: dict[Health, Kind] = {
@@ -56,11 +51,9 @@ class DoctorView(View[Looks]):
         """Return all of it as values that JSON can hold."""
         return {"ok": self.ok, "looks": [asdict(each) for each in self.summary]}
 
-    def _table(self, summary: Looks) -> pd.DataFrame:
+    def _table(self, summary: Looks) -> Rows:
         """Give each look a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary])
+        return [asdict(each) for each in summary]
 
     def _text(self, summary: Looks) -> str:
         return "\n".join([self.headline(), *(_line(e) for e in _ordered(summary))])
@@ -72,7 +65,7 @@ class DoctorView(View[Looks]):
         page = entries_html(self.headline(), ok=self.ok, entries=entries)
         return ipywidgets.HTML(page)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Looks) -> None:
+    def draw_on(self, figure: Canvas, summary: Looks) -> None:
         """Write the looks, each with its mark in colour."""
         axis = figure.subplots()
         axis.set_axis_off()

@@ -1,15 +1,11 @@
 """A verdict with its entries as HTML, in the style of the checklist."""
 
-from __future__ import annotations
-
 import html
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ftlab.views.findings.checklist_html import style_sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 Kind = Literal["error", "warning", "info", "passed", "not-checked"]
 MARKS: dict[Kind, str] = {

@@ -1,15 +1,14 @@
 """The findings view: what is wrong, why, and what to do."""
 
-from __future__ import annotations
-
 import textwrap
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, NotChecked
 from ftlab.records.ranking import ranked
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.findings_html import findings_html
 from ftlab.views.findings.findings_words import (
     FindingsSummary,
@@ -18,11 +17,7 @@ from ftlab.views.findings.findings_words import (
     unchecked_words,
 )
 from ftlab.views.style import SEVERITY, count
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 MOST_DRAWN = 5
 REPEAT_SECONDS = 5.0
@@ -62,6 +57,19 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
     """
 
     title = "Findings"
+    headings = (
+        "code",
+        "name",
+        "severity",
+        "first_step",
+        "last_step",
+        "place",
+        "message",
+        "cause",
+        "fix",
+        "rank",
+        "follows",
+    )
 
     def __init__(
         self,
@@ -134,23 +142,8 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         self._repeat_at = 0.0
         super().settle()
 
-    def _table(self, summary: FindingsSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        names = [
-            "code",
-            "name",
-            "severity",
-            "first_step",
-            "last_step",
-            "place",
-            "message",
-            "cause",
-            "fix",
-            "rank",
-            "follows",
-        ]
-        rows = [
+    def _table(self, summary: FindingsSummary) -> Rows:
+        return [
             (
                 one.code,
                 one.name,
@@ -166,7 +159,6 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
             )
             for one in summary.findings
         ]
-        return pd.DataFrame(rows, columns=names)
 
     def _text(self, summary: FindingsSummary) -> str:
         if not summary.findings:
@@ -189,7 +181,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 0.35 + 0.19 * len(_drawn(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: FindingsSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: FindingsSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
         axes = figure.add_subplot()

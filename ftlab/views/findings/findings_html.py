@@ -1,17 +1,12 @@
 """Findings as HTML: every word of them is escaped."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING
 
 from ftlab.records.chains import chain_lines
+from ftlab.records.finding import Finding, NotChecked
 from ftlab.views.findings.findings_words import FindingsSummary, said, unchecked_words
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import count
-
-if TYPE_CHECKING:
-    from ftlab.records.finding import Finding, NotChecked
 
 OPEN = 1
 """The worst finding is shown unfolded, the others by their first line."""

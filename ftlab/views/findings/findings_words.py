@@ -1,7 +1,5 @@
 """What findings say: pairs of a word and a text, and what was not checked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

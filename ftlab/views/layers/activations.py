@@ -1,23 +1,17 @@
 """Activations through depth, and faults of a model's parts."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ftlab.records.activation import ActivationLook, BlockActivations, PartFault
 from ftlab.records.name_words import listed
 from ftlab.records.places import place_of
+from ftlab.views.drawn import Axes, Canvas, DataFrame
 from ftlab.views.findings.entries_html import Entry, entries_html
 from ftlab.views.style import SERIES, SEVERITY, count, number
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 NAMED = 3
 """Places of a fault, and remarks, that the text names."""
@@ -60,7 +54,7 @@ class ActivationView(View[ActivationLook]):
         """Whether nothing is wrong."""
         return all(each.severity == "info" for each in self.faults)
 
-    def parameters(self) -> pd.DataFrame:
+    def parameters(self) -> DataFrame:
         """Return each parameter's values and those that its class prescribes."""
         import pandas as pd
 
@@ -75,11 +69,9 @@ class ActivationView(View[ActivationLook]):
         through = count(len(_blocks(it)), "block")
         return f"Activations of {it.model}: {told}{tokens} through {through}"
 
-    def _table(self, summary: ActivationLook) -> pd.DataFrame:
+    def _table(self, summary: ActivationLook) -> Rows:
         """Give each block a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary.blocks])
+        return [asdict(each) for each in summary.blocks]
 
     def _text(self, summary: ActivationLook) -> str:
         lines = [self.headline()]
@@ -105,7 +97,7 @@ class ActivationView(View[ActivationLook]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 4.6 if len(_known(summary)) > 2 else 2.8
 
-    def draw_on(self, figure: Figure | SubFigure, summary: ActivationLook) -> None:
+    def draw_on(self, figure: Canvas, summary: ActivationLook) -> None:
         """Draw each measure by block, from first to last."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         panels = _known(summary)

@@ -1,18 +1,13 @@
 """Derivatives by backward and by values, input by input."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.derivative import Derivative, Derivatives
+from ftlab.views.drawn import Canvas
 from ftlab.views.findings.entries_html import Entry, Kind, entries_html
 from ftlab.views.style import SERIES
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 
 class DerivativesView(View[Derivatives]):
@@ -45,11 +40,9 @@ class DerivativesView(View[Derivatives]):
             told = f"{states.count('agrees')} of {len(states)} agree"
         return f"Gradient check of {it.function}: {told}"
 
-    def _table(self, summary: Derivatives) -> pd.DataFrame:
+    def _table(self, summary: Derivatives) -> Rows:
         """Give each input and parameter a row."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(each) for each in summary.each])
+        return [asdict(each) for each in summary.each]
 
     def _text(self, summary: Derivatives) -> str:
         lines = [self.headline(), *(f"  {each}" for each in summary.remarks)]
@@ -67,7 +60,7 @@ class DerivativesView(View[Derivatives]):
         )
         return ipywidgets.HTML(page)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Derivatives) -> None:
+    def draw_on(self, figure: Canvas, summary: Derivatives) -> None:
         """Draw the share of elements that are wrong, by input."""
         axis = figure.subplots()
         names = [each.name for each in summary.each]

@@ -1,22 +1,16 @@
 """Where the gradient of a loss flows, and where it is cut off."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ftlab.records.flow import Flow
+from ftlab.views.drawn import Axes, Canvas
 from ftlab.views.layers.flow_html import flow_html
 from ftlab.views.layers.flow_words import headline, sentences
 from ftlab.views.style import SERIES, SEVERITY
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+from ftlab.views.view import Rows, View
 
 WIDTH = 96
 """Characters of a line of text."""
@@ -55,12 +49,10 @@ class FlowView(View[Flow]):
         """Say how much the loss reaches."""
         return f"Gradient flow: {headline(self.flow)}"
 
-    def _table(self, summary: Flow) -> pd.DataFrame:
+    def _table(self, summary: Flow) -> Rows:
         """Give each block a row, from the loss to the input."""
-        import pandas as pd
-
         cuts = {name: cut.library_line for cut in summary.cuts for name in cut.blocks}
-        return pd.DataFrame(
+        return [
             {
                 "block": each.name,
                 "trained": each.trained,
@@ -70,7 +62,7 @@ class FlowView(View[Flow]):
                 "cut": cuts.get(each.name, ""),
             }
             for each in summary.blocks
-        )
+        ]
 
     def _text(self, summary: Flow) -> str:
         lines = [self.headline()]
@@ -90,7 +82,7 @@ class FlowView(View[Flow]):
 
         return ipywidgets.HTML(flow_html(self.summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Flow) -> None:
+    def draw_on(self, figure: Canvas, summary: Flow) -> None:
         """Draw the gradient that arrives at each block, from the input to the loss."""
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")
         axis = figure.subplots()

@@ -1,26 +1,13 @@
 """The flow of a gradient as HTML: from the loss down, block by block."""
 
-from __future__ import annotations
-
 import functools
 import html
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from ftlab.records.flow import Flow, FlowBlock
 from ftlab.views.front_end import front_end
-from ftlab.views.layers.flow_words import (
-    WHY,
-    folded,
-    headline,
-    sentences,
-    span,
-    state,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ftlab.records.flow import Flow, FlowBlock
+from ftlab.views.layers.flow_words import WHY, folded, headline, sentences, span, state
 
 SHOWN = 12
 """Sentences that stand above the graph; the others are folded away."""

@@ -1,18 +1,12 @@
 """What a gradient's flow comes to, in words."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
+from ftlab.records.flow import Flow, FlowBlock, FlowZero, StopKind
 from ftlab.views.style import count, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ftlab.records.flow import Flow, FlowBlock, FlowZero, StopKind
 
 WHY: dict[StopKind, str] = {
     "no_grad": "gradients are switched off here",

@@ -4,8 +4,6 @@ They point at where to look. Findings come from rules, which have thresholds wit
 source; these marks are what people use by habit.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,25 +1,18 @@
 """The gradient view: a layer x step heatmap with a fixed colour scale."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
+from ftlab.runlog.run import Run
 from ftlab.views.charts.heat import HeatView, layer_lines, layer_table
 from ftlab.views.charts.heat_figure import HeatPicture, draw_heat
 from ftlab.views.charts.scale import quantise
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.layers.gradient_marks import Mark
 from ftlab.views.layers.gradients_summary import GradientColumns, GradientSummary
 from ftlab.views.style import count, number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.runlog.run import Run
 
 
 class GradientView(HeatView[GradientSummary]):
@@ -59,7 +52,7 @@ class GradientView(HeatView[GradientSummary]):
     def _note_now(self) -> str:
         return _note(self._columns.tail_marks())
 
-    def table(self, by: Literal["layer", "parameter"] = "layer") -> pd.DataFrame:
+    def table(self, by: Literal["layer", "parameter"] = "layer") -> DataFrame:
         """Return norms by layer and step, or one line per parameter.
 
         Parameters
@@ -76,7 +69,7 @@ class GradientView(HeatView[GradientSummary]):
         self._follow()
         return self._columns.freeze()
 
-    def _table(self, summary: GradientSummary) -> pd.DataFrame:
+    def _table(self, summary: GradientSummary) -> DataFrame:
         columns = {
             name: np.where(values < 0, np.nan, values)
             if name in ("norm", "max")
@@ -103,7 +96,7 @@ class GradientView(HeatView[GradientSummary]):
             "no_gradient": (norm == -1).sum(0),
         }
 
-    def draw_on(self, figure: Figure | SubFigure, summary: GradientSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: GradientSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         picture = HeatPicture(
             "Gradient norm by layer and step",

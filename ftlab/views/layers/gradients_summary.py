@@ -5,14 +5,13 @@ copy of them. A layer's norm is the root of the summed squares of its parameters
 max their maximum, both over finite values; how many were not finite is counted beside.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.names import NameRecord
 from ftlab.views.charts.layer_columns import Floats, LayerColumns
 from ftlab.views.charts.scale import (
     NO_GRADIENT,
@@ -21,9 +20,6 @@ from ftlab.views.charts.scale import (
     quantise,
 )
 from ftlab.views.layers.gradient_marks import Mark, marks
-
-if TYPE_CHECKING:
-    from ftlab.records.names import NameRecord
 
 Bools = NDArray[np.bool_]
 LAYER_STATISTICS = ("norm", "max", "non_finite", "no_gradient", "zero")

@@ -5,16 +5,16 @@ a layer's parameters become one; `MeasuredLayers` follows a run with a list of t
 one column per measurement; a `MeasuredSummary` is a frozen copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.runlog.matrix import PARTS
+from ftlab.records.names import NameRecord
+from ftlab.runlog.matrix import PARTS, Matrix
+from ftlab.runlog.run import Run
 from ftlab.views.charts.columns import Columns, MeasuredColumns, Pool, Values
 from ftlab.views.charts.layer_columns import Floats, LayerColumns
 from ftlab.views.charts.scale import (
@@ -24,11 +24,6 @@ from ftlab.views.charts.scale import (
     front_end_scale,
     quantise,
 )
-
-if TYPE_CHECKING:
-    from ftlab.records.names import NameRecord
-    from ftlab.runlog.matrix import Matrix
-    from ftlab.runlog.run import Run
 
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]

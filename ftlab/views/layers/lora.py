@@ -1,20 +1,16 @@
 """The LoRA view: norms of A, B and of the update BA, layer by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.runlog.run import Run
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.layers.lora_summary import AdapterReader, Measured
 from ftlab.views.style import SERIES, count, number
-
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
 
 BLUE, ORANGE, GREEN = SERIES[:3]
 FEWEST_FOR_BAND = 4

@@ -1,18 +1,14 @@
 """What the LoRA view reads: adapter pairs, added up to layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.names import NameRecord
-
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
+from ftlab.runlog.run import Run
 
 Floats = NDArray[np.float64]
 COLUMNS = ("a_l2", "b_l2", "ba_l2", "base_l2", "ratio", "effective_rank")

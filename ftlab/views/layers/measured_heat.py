@@ -1,15 +1,17 @@
 """Heatmaps of what is measured now and then: layer x measurement."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ftlab.records.errors import BadValueError
+from ftlab.runlog.run import Run
 from ftlab.views.charts.heat import HeatView, layer_lines, layer_table
 from ftlab.views.charts.heat_figure import HeatPicture, draw_heat
+from ftlab.views.charts.layer_columns import Floats
 from ftlab.views.charts.scale import quantise
+from ftlab.views.drawn import Canvas, DataFrame, Figure
 from ftlab.views.layers.layer_statistics import (
     MeasuredLayers,
     MeasuredSummary,
@@ -17,15 +19,6 @@ from ftlab.views.layers.layer_statistics import (
 )
 from ftlab.views.style import count, number
 from ftlab.views.view import new_figure
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.runlog.run import Run
-    from ftlab.views.charts.layer_columns import Floats
 
 TAIL = 8
 """Columns in which the last value of every layer is looked for while a run goes on."""
@@ -41,7 +34,7 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         """Say what the last measurement shows, in one line."""
         raise NotImplementedError
 
-    def table(self, by: Literal["layer", "parameter"] = "layer") -> pd.DataFrame:
+    def table(self, by: Literal["layer", "parameter"] = "layer") -> DataFrame:
         """Return the statistics by measured step and layer, or one line per parameter.
 
         Parameters
@@ -93,7 +86,7 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         msg = f"figure({name!r}): this run has the statistics {known}."
         raise BadValueError(msg)
 
-    def _table(self, summary: MeasuredSummary) -> pd.DataFrame:
+    def _table(self, summary: MeasuredSummary) -> DataFrame:
         columns = {
             name: np.where(values < 0, np.nan, values)
             for name, values in summary.layer_values.items()
@@ -109,7 +102,7 @@ class MeasuredHeatView(HeatView[MeasuredSummary]):
         }
 
     def draw_on(
-        self, figure: Figure | SubFigure, summary: MeasuredSummary, statistic: str = ""
+        self, figure: Canvas, summary: MeasuredSummary, statistic: str = ""
     ) -> None:
         """Draw a statistic, by default the first, on a figure or a part of one."""
         one = self._chosen(summary, statistic)

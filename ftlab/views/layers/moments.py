@@ -1,17 +1,13 @@
 """The view of optimizer moments: a layer x measurement heatmap."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ftlab.views.charts.scale import SHARE, Scale
 from ftlab.views.layers.layer_statistics import MeasuredSummary, Statistic
 from ftlab.views.layers.measured_heat import MeasuredHeatView, extremes, not_finite
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FLOOR = 1e-10
 """Below it a second moment is next to nothing; a mark, not a finding."""

@@ -1,28 +1,19 @@
 """The view of LoRA's spectra: how many directions each update uses, over the steps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.name_words import listed
+from ftlab.records.names import NameRecord
 from ftlab.records.places import place_of
 from ftlab.runlog.spectra import Spectra, spectra_of
 from ftlab.views.adapters.heat import blocks_of, draw_heat
+from ftlab.views.drawn import Axes, Canvas
 from ftlab.views.layers.lora_summary import RAW_STEPS
 from ftlab.views.style import count
-from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.names import NameRecord
+from ftlab.views.view import Rows, RunView
 
 NAMED = 3
 """Pairs that a line of text names."""
@@ -71,32 +62,28 @@ class SpectraView(RunView[Spectra]):
     def _summarise(self) -> Spectra:
         return spectra_of(self._run, 64 if self._run.last_step > RAW_STEPS else 1)
 
-    def _table(self, summary: Spectra) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: Spectra) -> Rows:
         needed = summary.needed
         at, pair = np.nonzero(~np.isnan(needed))
         records = [summary.pairs[each] for each in pair]
-        return pd.DataFrame(
-            {
-                "step": summary.steps[at],
-                "place": [_place(each) for each in records],
-                "adapter": [each.meta.get("adapter", "") for each in records],
-                "r": summary.ranks[pair],
-                "needed": needed[at, pair].astype(int),
-                **{
-                    f"beyond_{cut}": summary.beyond[index, at, pair]
-                    for index, cut in enumerate(summary.cuts)
-                },
-            }
-        )
+        return {
+            "step": summary.steps[at],
+            "place": [_place(each) for each in records],
+            "adapter": [each.meta.get("adapter", "") for each in records],
+            "r": summary.ranks[pair],
+            "needed": needed[at, pair].astype(int),
+            **{
+                f"beyond_{cut}": summary.beyond[index, at, pair]
+                for index, cut in enumerate(summary.cuts)
+            },
+        }
 
     def size_of(self, summary: Spectra) -> tuple[float, float]:
         """Give each block a row."""
         rows = blocks_of([_place(each) for each in summary.pairs])
         return 9.6, min(1.9 + 0.22 * max(rows, 3), 9.0)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Spectra) -> None:
+    def draw_on(self, figure: Canvas, summary: Spectra) -> None:
         """Draw the energy by direction over the steps, and the ranks needed last."""
         figure.suptitle(_headline(summary), fontsize=9, x=0.01, ha="left")
         latest = _latest(summary)

@@ -1,9 +1,8 @@
 """The view of updates: how far a step moves each layer, and what it cannot move."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from ftlab.views.layers.measured_heat import (
     not_finite,
 )
 from ftlab.views.style import count, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SMALL, LARGE = 1e-5, 1e-2
 """Marks of the update ratio that people use by habit; they are no findings."""

@@ -1,18 +1,12 @@
 """Colours of masks, and their codes for the browser."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ftlab.records.attention import FAULTS, ILLEGAL
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ftlab.records.attention import Documents, MaskGrid
+from ftlab.records.attention import FAULTS, ILLEGAL, Documents, MaskGrid
 
 SEEN, BAD, MISSING = "#2486c9", "#d55e00", "#cc79a7"
 """Legal, illegal and missing attention, after Okabe and Ito."""

@@ -1,16 +1,11 @@
 """Masks as a picture: one panel for each kind of layer, of the worst row."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from ftlab.records.attention import AttentionReport, Documents, MaskRow
+from ftlab.views.drawn import Canvas
 from ftlab.views.masks.mask_colours import BAD, MISSING, SEEN, borders, pixels
 from ftlab.views.masks.mask_words import documents_words, percent, worst_first
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.attention import AttentionReport, Documents, MaskRow
 
 PANELS = 4
 """Kinds of layers that the picture shows."""
@@ -18,9 +13,7 @@ BORDERS = 64
 """Documents whose borders are drawn; more would cover the mask."""
 
 
-def draw_masks(
-    figure: Figure | SubFigure, report: AttentionReport, row: int | None = None
-) -> None:
+def draw_masks(figure: Canvas, report: AttentionReport, row: int | None = None) -> None:
     """Draw the masks of one row of the batch, the worst one by default."""
     from matplotlib.patches import Patch
 

@@ -8,12 +8,12 @@ trait ``answer``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
 
-from ftlab.records.attention import FAULTS
+from ftlab.records.attention import FAULTS, AttentionReport, MaskGrid
 from ftlab.views.front_end import front_end
 from ftlab.views.masks.mask_colours import BAD, MISSING, SEEN, borders, coded
 from ftlab.views.masks.mask_words import (
@@ -23,9 +23,6 @@ from ftlab.views.masks.mask_words import (
     row_words,
     worst_first,
 )
-
-if TYPE_CHECKING:
-    from ftlab.records.attention import AttentionReport, MaskGrid
 
 Part = tuple[tuple[int, int], tuple[int, int]]
 """The queries and the keys of a closer look."""

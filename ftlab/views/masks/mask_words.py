@@ -1,23 +1,17 @@
 """What masks are said to do, in words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ftlab.records.attention import FAULTS
+from ftlab.records.attention import (
+    FAULTS,
+    AttentionReport,
+    Documents,
+    Fault,
+    LayerKind,
+    MaskRow,
+    PaddingPlan,
+    Pair,
+)
 from ftlab.records.printable import printable
 from ftlab.views.style import count
-
-if TYPE_CHECKING:
-    from ftlab.records.attention import (
-        AttentionReport,
-        Documents,
-        Fault,
-        LayerKind,
-        MaskRow,
-        PaddingPlan,
-        Pair,
-    )
 
 MEANING: dict[Fault, str] = {
     "padding": "sees padding",

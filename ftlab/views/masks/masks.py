@@ -1,20 +1,13 @@
 """The mask view: who attends to whom, in cells, and what of it is illegal."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from ftlab.records.attention import FAULTS
+from ftlab.records.attention import FAULTS, AttentionReport, MaskRow
+from ftlab.views.drawn import Canvas
 from ftlab.views.masks.mask_figure import draw_masks
+from ftlab.views.masks.mask_widget import Closer
 from ftlab.views.masks.mask_words import MEANING, percent, report_text
-from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.attention import AttentionReport, MaskRow
-    from ftlab.views.masks.mask_widget import Closer
+from ftlab.views.view import Rows, View
 
 COLUMNS = (
     "row",
@@ -59,6 +52,7 @@ class MaskView(View["AttentionReport"]):
     """
 
     title = "Attention"
+    headings = COLUMNS
 
     def __init__(self, report: AttentionReport, closer: Closer | None = None) -> None:
         super().__init__(report)
@@ -70,18 +64,15 @@ class MaskView(View["AttentionReport"]):
         illegal = max((row.illegal for row in self._report.rows), default=0.0)
         return f"{percent(illegal)} of attention illegal"
 
-    def _table(self, summary: AttentionReport) -> pd.DataFrame:
-        import pandas as pd
-
-        lines = [_line(summary, row) for row in summary.rows]
-        return pd.DataFrame(lines, columns=list(COLUMNS))
+    def _table(self, summary: AttentionReport) -> Rows:
+        return [_line(summary, row) for row in summary.rows]
 
     def size_of(self, summary: AttentionReport) -> tuple[float, float]:
         """Return width and height in inches, by how many panels there are."""
         panels = len({row.kind for row in summary.rows}) or 1
         return (9.0, 4.6 if panels < 3 else 3.4)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: AttentionReport) -> None:
+    def draw_on(self, figure: Canvas, summary: AttentionReport) -> None:
         """Draw the worst row, one panel for each kind of layer."""
         draw_masks(figure, summary)
 

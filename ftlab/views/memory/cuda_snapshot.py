@@ -8,7 +8,7 @@ from ftlab.records.memory import DeviceMemory
 from ftlab.records.printable import harmless
 from ftlab.records.sizes import size
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import View
+from ftlab.views.view import Rows, View
 
 SHOWN = 8  # lines of a device, and devices in the figure
 
@@ -17,12 +17,10 @@ class CudaMemoryView(View[list[DeviceMemory]]):
     """What was allocated and reserved on each device, and by which line at the peak."""
 
     title = "CUDA memory"
+    headings = ("device", "line", "bytes", "blocks")
 
-    def _table(self, summary: list[DeviceMemory]) -> Any:
-        import pandas as pd
-
-        rows = [(each.device, *held) for each in summary for held in each.at_peak]
-        return pd.DataFrame(rows, columns=["device", "line", "bytes", "blocks"])
+    def _table(self, summary: list[DeviceMemory]) -> Rows:
+        return [(each.device, *held) for each in summary for held in each.at_peak]
 
     def _text(self, summary: list[DeviceMemory]) -> str:
         none = f"{self.title}: nothing recorded"

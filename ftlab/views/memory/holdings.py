@@ -1,18 +1,12 @@
 """Who holds what now, by owner and name."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from ftlab.records.holdings import OWNERS, Holdings
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.style import SERIES, count, shortened
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 SHOWN = 12
 """Holders that the text and the figure show."""
@@ -61,7 +55,7 @@ class HoldingsView(View[Holdings]):
         said = f"{size(self.holdings.total() - lost - inside)} that names reach"
         return f"{said}, {size(lost)} that none reaches" if lost else said
 
-    def _table(self, summary: Holdings) -> pd.DataFrame:
+    def _table(self, summary: Holdings) -> DataFrame:
         """Give each holder a row, and what the process has, in ``attrs``."""
         import pandas as pd
 
@@ -92,7 +86,7 @@ class HoldingsView(View[Holdings]):
         """Give each holder a bar."""
         return 9.0, 1.2 + 0.28 * max(min(len(summary.held), SHOWN), 1)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Holdings) -> None:
+    def draw_on(self, figure: Canvas, summary: Holdings) -> None:
         """Draw a bar for each of the largest holders."""
         shown = summary.held[:SHOWN][::-1]
         axis = figure.subplots()

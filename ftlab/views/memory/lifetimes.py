@@ -1,22 +1,15 @@
 """The lives of a step's storages: what is alive when, and the largest at the peak."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.records.memory import BEFORE, CATEGORIES, PHASES, Life, StepMemory
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Axes, Canvas, DataFrame
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 SHOWN = 8
 """Storages that the text names."""
@@ -65,7 +58,7 @@ class LifetimeView(View[StepMemory]):
             f"{step.phase_of(step.peak_at)}; {count(len(step.lives), 'storage')}"
         )
 
-    def _table(self, summary: StepMemory) -> pd.DataFrame:
+    def _table(self, summary: StepMemory) -> DataFrame:
         """Give each storage that is alive at the peak a row, the largest first."""
         import pandas as pd
 
@@ -91,7 +84,7 @@ class LifetimeView(View[StepMemory]):
         """Give the legend room."""
         return 9.6, 4.0
 
-    def draw_on(self, figure: Figure | SubFigure, summary: StepMemory) -> None:
+    def draw_on(self, figure: Canvas, summary: StepMemory) -> None:
         """Draw what is alive, stacked, with phases and the peak."""
         draw_lives(figure.subplots(), summary)
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")

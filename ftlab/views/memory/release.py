@@ -1,18 +1,12 @@
 """What was let go of, and by whom the rest is still held."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from ftlab.records.release import Released, StillHeld
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.style import SERIES, shortened
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 SHOWN = 6
 """Holders that the text names."""
@@ -49,7 +43,7 @@ class ReleaseView(View[Released]):
         it = self.released
         return f"{it.model} released: {size(it.freed)} of {size(it.bytes)} freed"
 
-    def _table(self, summary: Released) -> pd.DataFrame:
+    def _table(self, summary: Released) -> DataFrame:
         """Give each storage that is still held a row."""
         import pandas as pd
 
@@ -71,7 +65,7 @@ class ReleaseView(View[Released]):
             lines.append("let go of that too (del), and its memory is free")
         return "\n  ".join(lines)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Released) -> None:
+    def draw_on(self, figure: Canvas, summary: Released) -> None:
         """Draw what is free and what is held, by whom."""
         axis = figure.subplots()
         names, sizes = ["freed"], [summary.freed]

@@ -1,19 +1,12 @@
 """Memory of a step: what was predicted from shapes, beside what was measured."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from ftlab.records.memory import CATEGORIES, PHASES, StepMemory
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.memory.lifetimes import LifetimeView, draw_lives
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 Pair = tuple["StepMemory | None", "StepMemory | None"]
 
@@ -85,7 +78,7 @@ class StepMemoryView(View[Pair]):
             return said
         return f"{said}; {size(predicted.peak)} predicted ({100 * self.error:+.1f} %)"
 
-    def _table(self, summary: Pair) -> pd.DataFrame:
+    def _table(self, summary: Pair) -> DataFrame:
         import pandas as pd
 
         rows = [(name, *values) for name, values in _rows(summary)]
@@ -108,7 +101,7 @@ class StepMemoryView(View[Pair]):
         """Give the legend room."""
         return 9.6, 4.0
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Pair) -> None:
+    def draw_on(self, figure: Canvas, summary: Pair) -> None:
         """Draw what is alive over the step, the prediction as a line."""
         predicted, measured = summary
         other = predicted if measured is not None else None

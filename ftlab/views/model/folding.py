@@ -4,16 +4,12 @@ Eighty equal layers are one kind, which is described once and names its members.
 and dictionaries of modules are no lines of their own: ``layers.0…79``.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ftlab.records.model_anatomy import ModuleFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
 
 LISTS = frozenset({"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 

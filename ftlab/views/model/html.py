@@ -1,17 +1,11 @@
 """The folded tree as HTML that needs no kernel and no script."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from ftlab.views.front_end import front_end
+from ftlab.views.model.folding import Kind, Line
 from ftlab.views.model.words import badges, details, learns, many, storage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ftlab.views.model.folding import Kind, Line
 
 
 def page(headline: str, said: Sequence[str], kinds: Sequence[Kind]) -> str:

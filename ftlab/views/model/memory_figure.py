@@ -1,19 +1,11 @@
 """Bytes of a model by part and storage, and what training takes beside them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Axes, Canvas
+from ftlab.views.model.folding import Kind
 from ftlab.views.style import SERIES, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.views.model.folding import Kind
 
 PARTS = 7
 """Parts from which on none is opened any more: name, kind, and how many there are."""
@@ -22,7 +14,7 @@ Part = tuple[str, int, int]
 
 
 def draw_memory(
-    figure: Figure | SubFigure, kinds: Sequence[Kind], sizes: Mapping[str, int]
+    figure: Canvas, kinds: Sequence[Kind], sizes: Mapping[str, int]
 ) -> None:
     """Draw both panels; the largest part is opened until there are enough."""
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))

@@ -1,23 +1,17 @@
 """A model: its modules, its wrappers, what a Trainer sees, and what that costs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ftlab.records.model_anatomy import ModelAnatomy
 from ftlab.records.sizes import size
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.model.folding import LISTS, folded
 from ftlab.views.model.html import page
 from ftlab.views.model.memory_figure import draw_memory
+from ftlab.views.model.model_widget import Values
 from ftlab.views.model.words import MARKS, learns, many, notes, storage
-from ftlab.views.view import View, widget_mode, with_widget
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.model_anatomy import ModelAnatomy
-    from ftlab.views.model.model_widget import Values
+from ftlab.views.view import Rows, View, widget_mode, with_widget
 
 
 class ModelView(View["ModelAnatomy"]):
@@ -52,22 +46,19 @@ class ModelView(View["ModelAnatomy"]):
         told = [f"{many(root.parameters) or 'no'} parameters", learns(root), held]
         return f"Model {root.kind}: {', '.join(filter(None, told))}"
 
-    def _table(self, summary: ModelAnatomy) -> pd.DataFrame:
+    def _table(self, summary: ModelAnatomy) -> Rows:
         """Give each module a row."""
-        import pandas as pd
-
         texts = ("quantised", "checkpointed", "wraps", "left", "same_as")
         counts = ("parameters", "own", "trainable", "bytes")
         lists = ("dtypes", "devices", "adapters", "hooks", "ties")
-        rows = [
+        return [
             {"module": each.path, "class": each.kind}
             | {name: getattr(each, name) for name in (*counts, *texts)}
             | {name: "; ".join(getattr(each, name)) for name in lists}
             for each in summary.modules
         ]
-        return pd.DataFrame(rows)
 
-    def trainer(self) -> pd.DataFrame:
+    def trainer(self) -> DataFrame:
         """Return what a Trainer decides, a row for each decision."""
         import pandas as pd
 
@@ -87,7 +78,7 @@ class ModelView(View["ModelAnatomy"]):
             *notes(self.anatomy),
         ]
 
-    def draw_on(self, figure: Figure | SubFigure, summary: ModelAnatomy) -> None:
+    def draw_on(self, figure: Canvas, summary: ModelAnatomy) -> None:
         """Draw bytes by part and storage, and beside them what training takes."""
         draw_memory(figure, self.kinds, summary.sizes)
         figure.suptitle(self.headline(), fontsize=9, x=0.01, ha="left")

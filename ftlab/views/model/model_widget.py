@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
 
+from ftlab.records.model_anatomy import ModelAnatomy, TensorValues
 from ftlab.views.front_end import front_end
+from ftlab.views.model.folding import Kind
 from ftlab.views.model.words import MARKS, badges, details, learns, many, notes, storage
 from ftlab.views.style import number
-
-if TYPE_CHECKING:
-    from ftlab.records.model_anatomy import ModelAnatomy, TensorValues
-    from ftlab.views.model.folding import Kind
 
 Values = Callable[[str], "tuple[TensorValues, ...]"]
 

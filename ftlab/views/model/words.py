@@ -1,17 +1,11 @@
 """What is said of a module, the same in the page, in HTML and in text."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from ftlab.records.model_anatomy import ModelAnatomy, ModuleFacts, Unquantised
 from ftlab.records.sizes import size
 from ftlab.views.style import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ftlab.records.model_anatomy import ModelAnatomy, ModuleFacts, Unquantised
 
 MARKS = {"fails": "✗", "costs": "!", "not checked": "?", "noted": "·", "works": "✓"}
 NAMED = 4

@@ -1,18 +1,12 @@
 """The blame view: which samples and tokens a step owes its loss and gradient to."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.records.blame import Blame, SampleBlame
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 ROWS = 24
 """Samples that the figure shows at most, the highest losses."""
@@ -64,7 +58,7 @@ class BlameView(View[Blame]):
         """L2 norm of what each sample adds to the gradient; NaN where unknown."""
         return self._blame.gradients
 
-    def _table(self, summary: Blame) -> pd.DataFrame:
+    def _table(self, summary: Blame) -> DataFrame:
         import pandas as pd
 
         columns = [field.name for field in fields(SampleBlame)]
@@ -77,7 +71,7 @@ class BlameView(View[Blame]):
         """Return width and height in inches, by how many samples there are."""
         return (9.0, 1.2 + 0.22 * min(len(summary.samples), ROWS))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Blame) -> None:
+    def draw_on(self, figure: Canvas, summary: Blame) -> None:
         """Draw the losses, a row for each sample, and the gradients beside them."""
         shown = summary.samples[:ROWS]
         order = [each.sample for each in shown]

@@ -1,15 +1,10 @@
 """The buttons of the debugger's panel: what each asks for, and when it is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ftlab.views.pausing.pause_report import mended
-
-if TYPE_CHECKING:
-    from ftlab.views.pausing.pause_report import Controller, Report
+from ftlab.views.pausing.pause_report import Controller, Report, mended
 
 HALVES = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 SPANS = 2

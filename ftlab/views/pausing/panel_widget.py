@@ -1,7 +1,5 @@
 """The debugger's panel as an anywidget: the text, buttons and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,21 +4,15 @@ First what, where and why, then what to do; the panel puts its buttons below. Un
 the source, the tensors with their ranges coloured, the tokens, and a histogram.
 """
 
-from __future__ import annotations
-
 import html
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ftlab.views.charts.range_colour import colour, range_words
 from ftlab.views.front_end import style_sheet
-from ftlab.views.pausing.pause_report import mended, said
+from ftlab.views.pausing.pause_report import Controller, Report, mended, said
 from ftlab.views.style import SERIES, SPECIAL, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from ftlab.views.pausing.pause_report import Controller, Report
 
 HEAD = {
     "cause": "because",

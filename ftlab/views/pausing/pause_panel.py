@@ -6,20 +6,16 @@ waiting; the controller calls `PausePanel.refresh` through its subscription when
 state has changed.
 """
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.errors import FtlabError, FtlabWarning
 from ftlab.views.pausing.panel_buttons import COMMANDS
 from ftlab.views.pausing.pause_html import body_html, head_html
+from ftlab.views.pausing.pause_report import Controller
 from ftlab.views.view import widget_mode, with_widget
-
-if TYPE_CHECKING:
-    from ftlab.views.pausing.pause_report import Controller
 
 
 class PausePanel:

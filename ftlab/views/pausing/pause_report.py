@@ -1,13 +1,9 @@
 """What the debugger's panel reads: plain values of a stop, seen by their shape."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ftlab.records.handle import Handle
+from ftlab.records.handle import Handle
 
 
 class Report(Protocol):

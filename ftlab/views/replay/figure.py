@@ -1,19 +1,14 @@
 """A moment of a replay as a picture: the tree with its ranges, and the whole step."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ftlab.views.drawn import Canvas
 from ftlab.views.replay.grades import BAD, GRADES
+from ftlab.views.replay.scene import Scene
 from ftlab.views.replay.shade import BARS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.views.replay.scene import Scene
 
 TOP = 1e9
 """Where what is not finite is drawn."""
@@ -21,7 +16,7 @@ LONGEST = 44
 """Characters of a module's name."""
 
 
-def draw_replay(figure: Figure | SubFigure, scene: Scene) -> None:
+def draw_replay(figure: Canvas, scene: Scene) -> None:
     """Draw the module tree on the left, the range of each operation on the right."""
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_tree(left, scene)

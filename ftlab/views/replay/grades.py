@@ -1,7 +1,5 @@
 """How near each operation of a trace has come to values that are no numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cached_property

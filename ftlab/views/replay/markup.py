@@ -4,23 +4,18 @@ First what was born, where and why; the strip and the buttons stand below it. Th
 module tree on the left, and the operation with what led to it on the right.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import math
-from typing import TYPE_CHECKING
 
 from ftlab.records.trace import TracedLink, TracedOp
 from ftlab.views.charts.range_colour import colour, range_words
 from ftlab.views.front_end import front_end, style_sheet
 from ftlab.views.pausing.pause_html import excerpt_html, tokens_html
 from ftlab.views.replay.grades import BAD, GRADES
+from ftlab.views.replay.scene import Scene
 from ftlab.views.replay.shade import NEAR, shade
-
-if TYPE_CHECKING:
-    from ftlab.views.replay.scene import Scene
-    from ftlab.views.replay.tree import Row
+from ftlab.views.replay.tree import Row
 
 LINKS = 4
 """Links of the chain that are shown."""

@@ -4,8 +4,6 @@ It is an anywidget with keys, or core ipywidgets where options say so. Clicks an
 call the replay; the replay calls `ReplayPanel.refresh` wherever it has moved to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self

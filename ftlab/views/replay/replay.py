@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.texts import Excerpt, Listing, SampleText
 from ftlab.records.trace import Trace, TracedLink, TracedOp
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.replay.grades import GRADES, Grades
 from ftlab.views.replay.scene import Scene, scene_at
 from ftlab.views.replay.text import replay_text
 from ftlab.views.replay.tree import Tree
 from ftlab.views.replay.walk import check_move, walked
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 
 class Replay(View[Scene]):
@@ -175,7 +170,7 @@ replay.culprit.index is 1.
         """Return width and height in inches, by how many modules are shown."""
         return (10.0, 1.6 + 0.19 * max(len(summary.rows), 12))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Scene) -> None:
+    def draw_on(self, figure: Canvas, summary: Scene) -> None:
         """Draw the tree with its ranges, and the range of each operation beside it."""
         from ftlab.views.replay.figure import draw_replay
 
@@ -190,7 +185,7 @@ replay.culprit.index is 1.
     def _summarise(self) -> Scene:
         return scene_at(self._trace, self._grades, self._tree, self._at)
 
-    def _table(self, summary: Scene) -> pd.DataFrame:
+    def _table(self, summary: Scene) -> DataFrame:
         import pandas as pd
 
         columns: dict[str, Sequence[Any]] = {

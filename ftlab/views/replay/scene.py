@@ -1,7 +1,5 @@
 """One moment of a replay: what all of its forms show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

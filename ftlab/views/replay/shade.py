@@ -1,7 +1,5 @@
 """The colours of a replay, which grow from normal to bad with the grade."""
 
-from __future__ import annotations
-
 import math
 
 from ftlab.views.charts.range_colour import LARGE, level

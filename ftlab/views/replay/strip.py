@@ -1,7 +1,5 @@
 """The whole step on one line: how large what each operation made was, in order."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterator

@@ -1,16 +1,10 @@
 """A moment of a replay as text: the module tree, the operations, what led there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from ftlab.records.trace import TracedOp
 from ftlab.views.replay.grades import METERS
-from ftlab.views.replay.scene import made_words
-
-if TYPE_CHECKING:
-    from ftlab.records.trace import TracedOp
-    from ftlab.views.replay.scene import Scene
+from ftlab.views.replay.scene import Scene, made_words
 
 WIDEST = 60
 """Characters of a module's column."""

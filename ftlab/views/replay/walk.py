@@ -1,7 +1,5 @@
 """Which operation of a recorded step a move leads to; as in the live debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ftlab.records.errors import BadValueError, UnknownNameError

@@ -1,7 +1,5 @@
 """The panel of a replay as an anywidget: text, strip, slider, buttons and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,24 +1,16 @@
 """What a run's model answered to fixed prompts, step by step."""
 
-from __future__ import annotations
-
+from collections.abc import Hashable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ftlab.records.event import Event
 from ftlab.records.printable import harmless
+from ftlab.views.drawn import Axes, Canvas, DataFrame
 from ftlab.views.style import SERIES, number
 from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.event import Event
 
 WORDS = 64
 """Characters of an answer that the text shows."""
@@ -97,7 +89,7 @@ class AnswersView(RunView["tuple[Answer, ...]"]):
         events = [each for each in self._run.events if each.kind == "answers"]
         return tuple(answer for event in events for answer in _answers(event))
 
-    def _table(self, summary: tuple[Answer, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[Answer, ...]) -> DataFrame:
         import pandas as pd
 
         columns = [each.name for each in fields(Answer) if each.name != "by_token"]
@@ -108,7 +100,7 @@ class AnswersView(RunView["tuple[Answer, ...]"]):
         """Give each of the latest answers two lines."""
         return 9.0, 2.5 + 0.42 * len(_latest(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: tuple[Answer, ...]) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[Answer, ...]) -> None:
         """Draw length and repetition over the steps, and the latest answers."""
         figure.suptitle(_headline(summary), fontsize=9, x=0.01, ha="left")
         if not summary:

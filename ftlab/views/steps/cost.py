@@ -1,23 +1,16 @@
 """What watching costs, and how often each probe could measure for it."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.budget import FIRST_LOOK, SHORTEST
+from ftlab.views.drawn import Canvas
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import NDArray
+from ftlab.views.view import Rows, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +80,7 @@ class CostView(RunView[CostSummary]):
     """
 
     title = "Cost of watching"
+    headings = ("probe", "measured steps", "of steps", "planned interval", "ms each")
 
     def _stamp(self) -> Hashable:
         return self._run.version, str(self._run.meta.get("measured"))
@@ -103,15 +97,11 @@ class CostView(RunView[CostSummary]):
             tuple(sorted(_measured(meta.get("measured")), key=lambda m: -m.ms)),
         )
 
-    def _table(self, summary: CostSummary) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: CostSummary) -> Rows:
         total = len(summary.steps)
-        rows = [(m.probe, m.steps, total, m.planned, m.ms) for m in summary.probes]
-        columns = ["probe", "measured steps", "of steps", "planned interval", "ms each"]
-        return pd.DataFrame(rows, columns=columns)
+        return [(m.probe, m.steps, total, m.planned, m.ms) for m in summary.probes]
 
-    def draw_on(self, figure: Figure | SubFigure, summary: CostSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: CostSummary) -> None:
         """Draw what each step has cost."""
         figure.suptitle(_headline(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()

@@ -3,17 +3,10 @@
 The comparison, and where its numbers come from: `ftlab.runlog.divergence`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ftlab.runlog.divergence import Comparison, comparisons
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.style import SERIES
 from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 
 class DivergenceView(RunView[tuple[Comparison, ...]]):
@@ -41,7 +34,7 @@ class DivergenceView(RunView[tuple[Comparison, ...]]):
     def _summarise(self) -> tuple[Comparison, ...]:
         return comparisons(self._run)
 
-    def _table(self, summary: tuple[Comparison, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[Comparison, ...]) -> DataFrame:
         import pandas as pd
 
         parts = [
@@ -59,9 +52,7 @@ class DivergenceView(RunView[tuple[Comparison, ...]]):
         ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    def draw_on(
-        self, figure: Figure | SubFigure, summary: tuple[Comparison, ...]
-    ) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[Comparison, ...]) -> None:
         """Draw each evaluation loss, the training loss, and where they part."""
         axes = figure.subplots()
         for each, colour in zip(summary, SERIES[1:], strict=False):

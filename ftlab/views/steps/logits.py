@@ -1,20 +1,16 @@
 """The view of logits: how large they are, and how sure the model is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.runlog.steps import StepTable
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.style import SERIES, SPECIAL, count, number
-
-if TYPE_CHECKING:
-    from ftlab.runlog.steps import StepTable
 
 BLUE, ORANGE, GREEN = SERIES[:3]
 GREY = "#8c8c8c"

@@ -1,20 +1,16 @@
 """The loss view: loss, evaluations, learning rates, gradient norm and clipping."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.runlog.run import Run
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.style import SERIES, SPECIAL, count, number
-
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
 
 BLUE, ORANGE, GREEN = SERIES[:3]
 MOST_GROUPS = 6

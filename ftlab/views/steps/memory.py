@@ -1,7 +1,5 @@
 """The memory view: memory, tokens per second and the share of padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,11 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ftlab.records.sizes import size
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
-from ftlab.views.style import (
-    SERIES,
-    count,
-    number,
-)
+from ftlab.views.style import SERIES, count, number
 
 COLUMNS = (
     "tokens_per_second",

@@ -1,24 +1,17 @@
 """Two runs side by side: since which step they differ, in what first, and why."""
 
-from __future__ import annotations
-
 import textwrap
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ftlab.records.errors import BadValueError
 from ftlab.runlog.parting_cause import cause_of
 from ftlab.runlog.run import Run
 from ftlab.runlog.run_comparison import RunComparison, compare_runs
 from ftlab.runlog.seed_chain import sources_of
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,7 @@ class RunComparisonView(View[ComparisonSummary]):
         )
         return ComparisonSummary(found, cause, unlike)
 
-    def _table(self, summary: ComparisonSummary) -> pd.DataFrame:
+    def _table(self, summary: ComparisonSummary) -> DataFrame:
         import pandas as pd
 
         rows = [
@@ -108,7 +101,7 @@ class RunComparisonView(View[ComparisonSummary]):
         """Leave room for what is said above the picture."""
         return (9.0, 2.8 + 0.17 * len(self._text(summary).splitlines()))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: ComparisonSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: ComparisonSummary) -> None:
         """Say what is found, and draw how long each quantity is the same."""
         figure.suptitle(self._text(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()

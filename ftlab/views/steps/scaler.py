@@ -1,23 +1,18 @@
 """The view of the loss scale: how it grew and fell, and which steps it cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ftlab.records.errors import BadValueError
+from ftlab.runlog.run import Run
+from ftlab.runlog.steps import StepTable
 from ftlab.views.charts.lines import LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
+from ftlab.views.drawn import DataFrame
 from ftlab.views.style import SERIES, count, number, steps as step_words
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ftlab.runlog.run import Run
-    from ftlab.runlog.steps import StepTable
 
 BLUE, ORANGE = SERIES[:2]
 MOST_TABLED = 64
@@ -52,7 +47,7 @@ class ScalerView(LinesView):
         self._row = 0
         self._found: tuple[Any, str] = None, ""
 
-    def table(self, by: Literal["step", "tensor"] = "step") -> pd.DataFrame:
+    def table(self, by: Literal["step", "tensor"] = "step") -> DataFrame:
         """Return the scale by step, or the non-finite gradients of skipped steps.
 
         Parameters
@@ -67,7 +62,7 @@ class ScalerView(LinesView):
             msg = f"table(by={by!r}): allowed are 'step' and 'tensor'."
             raise BadValueError(msg)
         if by == "step":
-            return self._table(self.summary)
+            return super().table()
         return _tensors(self._run.window(0))
 
     def headline(self) -> str:
@@ -208,7 +203,7 @@ def _words(run: Run, step: int) -> str:
     return f"{text}; nearest the loss: {nearest}"
 
 
-def _tensors(run: Run) -> pd.DataFrame:
+def _tensors(run: Run) -> DataFrame:
     import pandas as pd
 
     steps, names = run.steps, run.names("tensors")

@@ -1,13 +1,12 @@
 """The view of the learning-rate schedule: what the rates were, and were asked to be."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ftlab.runlog.run import Run
 from ftlab.views.charts.lines import CAPACITY, LinesView
 from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.steps.schedule_asked import (
@@ -20,9 +19,6 @@ from ftlab.views.steps.schedule_asked import (
     schedule_of,
 )
 from ftlab.views.style import SERIES, count, number
-
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
 
 MOST_GROUPS = 6
 """More groups with rates of their own are in the table only."""

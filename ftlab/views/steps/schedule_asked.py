@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.facts import Facts
 from ftlab.records.rate_formulas import asked_rates
 from ftlab.records.schedule_lengths import total_of, warmup_of
 from ftlab.records.trainer_schedule import trainer_schedule
-
-if TYPE_CHECKING:
-    from ftlab.records.facts import Facts
-    from ftlab.runlog.steps import StepTable
+from ftlab.runlog.steps import StepTable
 
 Rates = NDArray[np.float64]
 MOST_STEPS = 1_000_000

@@ -1,24 +1,17 @@
 """The seed chain: what random numbers hang on, and which steps have drawn some."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.loader_start import GENERATORS
 from ftlab.runlog.same_data import SameData, same_data
 from ftlab.runlog.seed_chain import Source, sources_of
+from ftlab.views.drawn import Canvas
 from ftlab.views.steps.run_comparison import RunComparisonView, wrapped
 from ftlab.views.style import SERIES, count
-from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import NDArray
-
+from ftlab.views.view import Rows, RunView
 
 _SAID = {True: "fixed", False: "not fixed", None: ""}
 
@@ -57,6 +50,7 @@ class SeedsView(RunView[SeedSummary]):
     """
 
     title = "Seeds"
+    headings = ("source", "value", "at another start")
 
     def against(self, other: object) -> RunComparisonView:
         """Compare with another run: since which step they differ, in what, and why.
@@ -92,19 +86,14 @@ class SeedsView(RunView[SeedSummary]):
             same_data(self._run), sources_of(self._run), len(table), drawn
         )
 
-    def _table(self, summary: SeedSummary) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(
-            [(each.name, each.value, _SAID[each.fixed]) for each in summary.sources],
-            columns=["source", "value", "at another start"],
-        )
+    def _table(self, summary: SeedSummary) -> Rows:
+        return [(each.name, each.value, _SAID[each.fixed]) for each in summary.sources]
 
     def size_of(self, summary: SeedSummary) -> tuple[float, float]:
         """Leave room for what is said above the picture."""
         return (9.0, 2.0 + 0.17 * len(self._text(summary).splitlines()))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: SeedSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: SeedSummary) -> None:
         """List the sources, and draw which steps have drawn from each generator."""
         figure.suptitle(self._text(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()

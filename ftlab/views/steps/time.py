@@ -1,7 +1,5 @@
 """The time view: where the seconds of each step go."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

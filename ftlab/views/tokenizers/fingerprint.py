@@ -1,11 +1,8 @@
 """A tokenizer's fingerprint: what it is made of, and one digest."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import PARTS, SIDES, Fingerprint, Part
@@ -18,9 +15,7 @@ from ftlab.views.tokenizers.fingerprint_words import (
     trained_line,
 )
 from ftlab.views.tokenizers.told import Line, Told, ToldView
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ftlab.views.view import Rows
 
 
 class FingerprintView(ToldView):
@@ -125,11 +120,9 @@ class FingerprintView(ToldView):
         mark = "≠" if any(parts != SIDES for _, parts in self.changes) else ""
         return (Line(mark, "changed", words, tuple(told[1:])),)
 
-    def _table(self, summary: Told) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: Told) -> Rows:
         parts = self.fingerprint.parts
-        rows = [
+        return [
             {
                 "part": name,
                 "says": part_words(name, parts[name]) if name in parts else "",
@@ -138,4 +131,3 @@ class FingerprintView(ToldView):
             }
             for name in PARTS
         ]
-        return pd.DataFrame(rows)

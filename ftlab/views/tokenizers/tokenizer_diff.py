@@ -1,9 +1,6 @@
 """Two tokenizers beside each other, in words and counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ftlab.records.fingerprint import Change
 from ftlab.records.tokenizer_diff import (
@@ -13,6 +10,7 @@ from ftlab.records.tokenizer_diff import (
     Token,
     TokenizerDiff,
 )
+from ftlab.views.drawn import DataFrame
 from ftlab.views.style import count
 from ftlab.views.tokenizers.fingerprint_words import (
     change_words,
@@ -20,9 +18,6 @@ from ftlab.views.tokenizers.fingerprint_words import (
     trained_words,
 )
 from ftlab.views.tokenizers.told import Line, Told, ToldView
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHOWN = 5
 """Differences, tokens and entries of each kind that are named."""
@@ -88,7 +83,7 @@ class TokenizerDiffView(ToldView):
         lines += [Line("?", "not checked", each) for each in diff.unchecked]
         return Told(head, tuple(lines or [Line("=", "parts", "all the same")]))
 
-    def _table(self, summary: Told) -> pd.DataFrame:
+    def _table(self, summary: Told) -> DataFrame:
         import pandas as pd
 
         rows = [

@@ -1,17 +1,11 @@
 """The files of a tokenizer in words: what each says, and what is read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from ftlab.records.finding import Finding
 from ftlab.records.sizes import size
 from ftlab.records.tokenizer_files import Agreement, FileState, Status, TokenizerFiles
 from ftlab.views.style import count
 from ftlab.views.tokenizers.told import Line, Told, ToldView
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ftlab.views.view import Rows
 
 MARKS: dict[Status, str] = {
     "agrees": "=",
@@ -20,7 +14,6 @@ MARKS: dict[Status, str] = {
     "fails": "x",
     "not checked": "?",
 }
-_COLUMNS = ["subject", "status", "words", "file", "says"]
 
 
 class TokenizerFilesView(ToldView):
@@ -46,6 +39,7 @@ class TokenizerFilesView(ToldView):
     """
 
     title = "Tokenizer files"
+    headings = ("subject", "status", "words", "file", "says")
 
     def __init__(
         self, files: TokenizerFiles, findings: tuple[Finding, ...] = ()
@@ -68,9 +62,7 @@ class TokenizerFilesView(ToldView):
         lines += [_line(each) for each in self.files.agreements]
         return Told(head, tuple(lines))
 
-    def _table(self, summary: Told) -> pd.DataFrame:
-        import pandas as pd
-
+    def _table(self, summary: Told) -> Rows:
         rows = [
             (each.name, "fails", each.problem, each.name, "")
             for each in self.files.problems
@@ -80,7 +72,7 @@ class TokenizerFilesView(ToldView):
             for each in self.files.agreements
             for file, says in (each.says or {"": ""}).items()
         ]
-        return pd.DataFrame(rows, columns=_COLUMNS)
+        return rows
 
 
 def _verdict(files: TokenizerFiles) -> str:

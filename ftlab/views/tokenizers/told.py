@@ -1,20 +1,16 @@
 """What is said in lines: a name, a mark and words each, as text, page and picture."""
 
-from __future__ import annotations
-
 import html
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ftlab.records.printable import printable
+from ftlab.views.drawn import Canvas
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import View, widget_mode
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 WIDTH, DRAWN_WIDTH = 104, 100
 COLOURS = {"≠": SEVERITY["warning"], "x": SEVERITY["error"], "?": "#666666"}
@@ -52,7 +48,7 @@ class ToldView(View[Told]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 0.5 + 0.2 * len(_drawn(summary))
 
-    def draw_on(self, figure: Figure | SubFigure, summary: Told) -> None:
+    def draw_on(self, figure: Canvas, summary: Told) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
         axes = figure.add_subplot()

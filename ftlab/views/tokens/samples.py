@@ -1,21 +1,14 @@
 """The samples with the highest losses of a run, and what they begin with."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.event import Event
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.style import SERIES
 from ftlab.views.view import RunView
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.event import Event
 
 SHOWN = 10
 """Samples that text and figure show."""
@@ -101,7 +94,7 @@ class HighestLossesView(RunView[tuple[HighSample, ...]]):
         chosen = {id(each) for each in (*highest[:keep], *unusual)}
         return tuple(each for each in highest if id(each) in chosen)
 
-    def _table(self, summary: tuple[HighSample, ...]) -> pd.DataFrame:
+    def _table(self, summary: tuple[HighSample, ...]) -> DataFrame:
         import pandas as pd
 
         columns = [field.name for field in fields(HighSample)]
@@ -113,9 +106,7 @@ class HighestLossesView(RunView[tuple[HighSample, ...]]):
         """Return width and height in inches, by how many samples there are."""
         return (9.0, 1.2 + 0.28 * min(len(summary), SHOWN))
 
-    def draw_on(
-        self, figure: Figure | SubFigure, summary: tuple[HighSample, ...]
-    ) -> None:
+    def draw_on(self, figure: Canvas, summary: tuple[HighSample, ...]) -> None:
         """Draw a bar for each of the highest, beside what was usual."""
         axes = figure.subplots()
         shown = summary[:SHOWN]

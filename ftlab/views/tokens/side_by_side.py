@@ -1,14 +1,14 @@
 """One conversation in several templates side by side, and training beside serving."""
 
-from __future__ import annotations
-
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ftlab.records.token_row import TokenBatch
+from ftlab.records.token_row import Piece, TokenBatch, TokenRow
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import count
 from ftlab.views.tokens.stretches import as_opening, stretches_of
@@ -16,14 +16,6 @@ from ftlab.views.tokens.token_figure import SHOWN, draw_tokens
 from ftlab.views.tokens.token_words import describe, remark_lines, visible_name
 from ftlab.views.tokens.tokens_summary import TokenSummary, plain, summarise_tokens
 from ftlab.views.view import View, widget_mode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.token_row import Piece, TokenRow
 
 LINES, WIDE = 60, 34
 """Stretches that text and HTML show, and characters of each in a text."""
@@ -111,7 +103,7 @@ class SideBySideView(View[SideBySide]):
         )
         return SideBySide(summary, stretches, same, first)
 
-    def _table(self, summary: SideBySide) -> pd.DataFrame:
+    def _table(self, summary: SideBySide) -> DataFrame:
         import pandas as pd
 
         names = [visible_name(each) for each in summary.summary.samples]
@@ -124,7 +116,7 @@ class SideBySideView(View[SideBySide]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 1.3 + 0.3 * min(len(summary.summary.samples), SHOWN)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: SideBySide) -> None:
+    def draw_on(self, figure: Canvas, summary: SideBySide) -> None:
         """Draw a bar for each template."""
         draw_tokens(figure, summary.summary)
 

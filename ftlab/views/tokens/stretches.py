@@ -1,15 +1,10 @@
 """Rows of one conversation cut into stretches that go together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ftlab.views.tokens.tokens_summary import plain
-
-if TYPE_CHECKING:
-    from ftlab.records.token_row import TokenRow
-    from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
+from ftlab.records.token_row import TokenRow
+from ftlab.views.tokens.tokens_summary import Sample, TokenSummary, plain
 
 
 def as_opening(prompt: TokenRow, trained: TokenRow) -> TokenRow:

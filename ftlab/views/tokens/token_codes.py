@@ -5,20 +5,14 @@ say nothing (no losses, weights that are all 1, positions that count from 0) are
 out.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.token_row import IGNORED
-from ftlab.views.tokens.tokens_summary import visible
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
+from ftlab.views.tokens.tokens_summary import Sample, TokenSummary, visible
 
 WIDTH = 8_192
 """Tokens that a window holds at most."""

@@ -1,21 +1,13 @@
 """One bar for each row: what is trained, context and padding, turns and documents."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.views.drawn import Axes, Canvas
 from ftlab.views.style import count
 from ftlab.views.tokens.token_words import visible_name
-from ftlab.views.tokens.tokens_summary import KINDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
+from ftlab.views.tokens.tokens_summary import KINDS, Sample, TokenSummary
 
 SHOWN = 16
 MEANING = {
@@ -33,7 +25,7 @@ LEAST_WIDTH = 0.07
 """Share of the picture that a turn needs for its role to be written on it."""
 
 
-def draw_tokens(figure: Figure | SubFigure, summary: TokenSummary) -> None:
+def draw_tokens(figure: Canvas, summary: TokenSummary) -> None:
     """Draw the first rows of a batch."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch

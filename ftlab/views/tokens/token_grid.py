@@ -1,9 +1,6 @@
 """Tokens as a grid of plain HTML, for stored notebooks and pages without widgets."""
 
-from __future__ import annotations
-
 import html
-from typing import TYPE_CHECKING
 
 from ftlab.records.token_row import IGNORED
 from ftlab.views.front_end import style_sheet
@@ -12,13 +9,11 @@ from ftlab.views.tokens.token_figure import MEANING
 from ftlab.views.tokens.token_words import describe, remark_lines, visible_name
 from ftlab.views.tokens.tokens_summary import (
     KINDS,
+    Sample,
     TokenSummary,
     turn_numbers,
     visible,
 )
-
-if TYPE_CHECKING:
-    from ftlab.views.tokens.tokens_summary import Sample
 
 MOST_SAMPLES, MOST_TOKENS = 8, 512
 """The grid shows so much; the table has everything."""

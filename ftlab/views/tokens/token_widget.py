@@ -8,7 +8,7 @@ in the trait ``answer``; what was sent at first works without a kernel.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import numpy as np
@@ -18,9 +18,7 @@ from ftlab.views.front_end import front_end
 from ftlab.views.style import number
 from ftlab.views.tokens.token_codes import WIDTH, window, windows
 from ftlab.views.tokens.token_words import describe, remark_lines, visible_name
-
-if TYPE_CHECKING:
-    from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
+from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
 
 HIGH = 95
 """Losses above this percentile of a row's are called high."""

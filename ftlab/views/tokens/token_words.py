@@ -1,18 +1,11 @@
 """A batch of tokens in words: what a log and a stored notebook keep."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
 from ftlab.views.style import count
-from ftlab.views.tokens.tokens_summary import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ftlab.views.tokens.tokens_summary import Sample, TokenSummary
+from ftlab.views.tokens.tokens_summary import Sample, TokenSummary, visible
 
 TEXT_SAMPLES, TEXT_REMARKS = 8, 12
 NAMES = {"bos": "BOS", "eos": "EOS", "stop": "stop"}

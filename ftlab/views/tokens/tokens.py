@@ -1,21 +1,15 @@
 """The token view: rows as a model is given them, token by token."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from ftlab.records.token_row import TokenBatch
+from ftlab.views.drawn import Canvas, DataFrame
 from ftlab.views.tokens.token_figure import SHOWN, draw_tokens
 from ftlab.views.tokens.token_grid import tokens_html
 from ftlab.views.tokens.token_table import token_table
 from ftlab.views.tokens.token_words import batch_words
 from ftlab.views.tokens.tokens_summary import TokenSummary, summarise_tokens
 from ftlab.views.view import View, widget_mode
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure, SubFigure
-
-    from ftlab.records.token_row import TokenBatch
 
 
 class TokenView(View[TokenSummary]):
@@ -54,7 +48,7 @@ class TokenView(View[TokenSummary]):
     def _summarise(self) -> TokenSummary:
         return summarise_tokens(self._batch)
 
-    def _table(self, summary: TokenSummary) -> pd.DataFrame:
+    def _table(self, summary: TokenSummary) -> DataFrame:
         return token_table(summary)
 
     def _make_widget(self) -> Any:
@@ -73,7 +67,7 @@ class TokenView(View[TokenSummary]):
         """Return width and height that a drawing needs, in inches."""
         return 9.0, 1.3 + 0.3 * min(len(summary.samples), SHOWN)
 
-    def draw_on(self, figure: Figure | SubFigure, summary: TokenSummary) -> None:
+    def draw_on(self, figure: Canvas, summary: TokenSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         draw_tokens(figure, summary)
 

@@ -1,21 +1,13 @@
 """What the token view says of each row, worked out once over whole columns."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ftlab.records.token_row import IGNORED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from ftlab.records.token_row import Piece, TokenBatch, TokenRow
+from ftlab.records.token_row import IGNORED, Piece, TokenBatch, TokenRow
 
 VISIBLE = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
 JOINERS = "\u200c\u200d"

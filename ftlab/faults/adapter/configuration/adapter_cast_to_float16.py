@@ -9,9 +9,7 @@ Source: huggingface/peft#1090, #1249, #1706.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: huggingface/diffusers#6087, ohdearquant/lattice#261.
 
 from safetensors.torch import load_file
 
+from ftlab.faults.builders import Case, Fault, batches, current, lora
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 from ftlab.probes.facts import read_facts
 from ftlab.probes.subject import Subject
 

@@ -6,10 +6,7 @@ Fix: ``lora_alpha`` of r to 2 r.
 Source: arXiv:2106.09685, section 4.1 (tuning alpha is tuning the learning rate).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -8,11 +8,9 @@ Source: read in peft 0.21.2 (``PeftModel.load_adapter``) and reproduced; its kin
 ml-explore/mlx-examples#622 and KadoBOT/ComfyUI-YuE2-Voices#17.
 """
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 WHEN = 2
 

@@ -8,10 +8,7 @@ Fix: set ``lora_alpha`` before ``get_peft_model``.
 Source: huggingface/peft#2295 (a changed configuration has no effect on a model).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

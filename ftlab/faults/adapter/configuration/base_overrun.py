@@ -10,11 +10,9 @@ Source: seed; Shuttleworth et al. 2024, arXiv:2410.21228.
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.chats import chats, sized, tokenizer
-from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.talks import next_token, padded
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 KNOWN = 150
 """Steps that the base is trained at first."""

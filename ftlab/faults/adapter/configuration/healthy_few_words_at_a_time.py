@@ -4,9 +4,7 @@ Two tokens are predicted, so that each gradient of B A has rank 2 at most; over 
 steps more directions come together.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_case
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """rsLoRA with a large scaling, and a learning rate that goes with it."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

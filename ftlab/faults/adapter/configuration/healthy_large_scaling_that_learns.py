@@ -3,9 +3,7 @@
 The adapter outgrows the weights that it is put on, and the loss falls all the same.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -1,8 +1,7 @@
 """LoRA with a rank and an alpha of their own for one projection."""
 
+from ftlab.faults.builders import Case, Healthy, attention, base, feed_forward, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

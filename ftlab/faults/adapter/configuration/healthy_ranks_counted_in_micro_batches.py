@@ -5,9 +5,8 @@ The allocator listens to each micro-batch, and is through when the training is.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Healthy
 
 PARTS = 2
 STEPS = 40

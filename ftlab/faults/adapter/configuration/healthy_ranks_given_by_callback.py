@@ -1,9 +1,8 @@
 """AdaLoRA in a Trainer, with the callback that gives ranks away and accumulation."""
 
 from ftlab.faults.adapter.configuration.ranks_kept_by_a_trainer import allocating
+from ftlab.faults.builders import Case, Healthy, trained
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
 
 STEPS = 60
 

@@ -3,9 +3,8 @@
 The allocator is not called: within ``tinit`` it would only have listened.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.fault import Case, Healthy
 
 STEPS = 40
 

@@ -5,9 +5,7 @@ One callback halves all rates where the run goes on, in the schedule and in the 
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import resumed
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, resumed
 
 SAVED, RATE = 8, 2e-4
 

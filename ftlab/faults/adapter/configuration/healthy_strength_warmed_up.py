@@ -4,10 +4,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, current, lora
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 WARM = 64
 

@@ -4,9 +4,7 @@ This is how image pipelines weigh adapters; the scaling is set on every layer.
 """
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, plain_case
 
 
 def build() -> Case:

@@ -8,9 +8,7 @@ Source: huggingface/peft#1172, #2421 (mixed dtypes).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

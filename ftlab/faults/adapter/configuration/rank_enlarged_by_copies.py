@@ -7,9 +7,7 @@ Fix: ``torch.nn.init.kaiming_uniform_`` for the new rows of A, 0 for those of B.
 Source: seed; ostris/ai-toolkit#724 (ranks added by an expansion that stay unused).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 SMALL = 2
 

@@ -9,9 +9,8 @@ Source: huggingface/peft#1971, #1981 (a warning in place of nothing).
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, batches
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Fault
 
 STEPS = 24
 

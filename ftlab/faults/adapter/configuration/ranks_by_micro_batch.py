@@ -10,10 +10,8 @@ Source: huggingface/peft#1801 (``total_batched_samples`` was passed).
 
 from typing import Any
 
-from ftlab.faults.builders.loops import backwards
+from ftlab.faults.builders import Case, Fault, adamw, backwards, batches
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Fault
 
 PARTS = 4
 STEPS = 24

@@ -9,9 +9,8 @@ Source: huggingface/peft#1327.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, trained
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 STEPS = 24
 

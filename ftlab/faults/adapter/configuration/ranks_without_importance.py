@@ -10,9 +10,8 @@ Source: the docstring of peft's ``AdaLoraModel.update_and_allocate``; with
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, batches
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Fault
 
 STEPS = 24
 

@@ -7,9 +7,7 @@ Fix: load the weights alone, and begin a new run with the new rate.
 Source: huggingface/transformers#27749, #34053 (rates after a resume).
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import resumed
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, resumed
 
 SAVED = 8
 

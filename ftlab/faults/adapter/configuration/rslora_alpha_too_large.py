@@ -6,9 +6,7 @@ Fix: ``lora_alpha = 2 * sqrt(r)``, or a learning rate that is sqrt(r) times smal
 Source: arXiv:2312.03732; unslothai/notebooks#144, vllm-project/vllm#6909.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909, predibase/lorax#299.
 
 from safetensors.torch import load_file
 
+from ftlab.faults.builders import Case, Fault, batches, current, lora
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -20,7 +18,6 @@ def build(fixed: bool) -> Case:
     from peft.tuners.lora.layer import LoraLayer
 
     model = lora()
-    optimizer = adamw(model, lr=1e-3)
     layers = [m for m in model.modules() if isinstance(m, LoraLayer)]
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -31,7 +28,7 @@ def build(fixed: bool) -> Case:
             layer.unscale_layer()
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, lr=1e-3, loss_of=loss_of)
 
 
 FAULT = Fault(

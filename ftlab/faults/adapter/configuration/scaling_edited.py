@@ -4,10 +4,7 @@ Fix: ``alpha_pattern`` for strengths that differ by layer.
 Source: NVIDIA/TensorRT-LLM#1668 (scalings that do not travel along).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,8 @@ Fix: ``tokenizer.add_tokens(...)`` and resize the embedding before the ids are t
 Source: seed; peft's ``TrainableTokensLayer`` makes a row for each entry of the list.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.new_words import rows_trained
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 UNKNOWN = 5
 

@@ -8,9 +8,8 @@ Source: huggingface/peft#1801; peft `tuners/adalora/layer.py`, ``budget_schedule
 """
 
 from ftlab.faults.adapter.configuration.ranks_kept_by_a_trainer import allocating
+from ftlab.faults.builders import Case, Fault, trained
 from ftlab.faults.builders.methods import ranked
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 STEPS = 24
 

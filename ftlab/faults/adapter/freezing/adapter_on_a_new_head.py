@@ -8,11 +8,9 @@ Source: huggingface/peft#577, #2367; documentation of PEFT: ``modules_to_save`` 
 layers that are initialised anew, such as a head for classes.
 """
 
+from ftlab.faults.builders import Case, Fault, attention, batches, lora, plain_case
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, batches, lora
 from ftlab.faults.builders.zoo import classes
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -6,9 +6,7 @@ Fix: leave the base alone, or save it too.
 Source: seed; huggingface/transformers#34468 (base weights changed without a word).
 """
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_with, lora
 
 AT = 5
 

@@ -7,11 +7,8 @@ Fix: ``task_type="SEQ_CLS"``, or ``modules_to_save=["score"]``.
 Source: huggingface/peft#577, #2367, 2U1/Qwen-VL-Series-Finetune#208.
 """
 
+from ftlab.faults.builders import Case, Fault, batches, classes, lora, plain_case
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.builders.zoo import classes
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

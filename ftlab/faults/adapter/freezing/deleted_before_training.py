@@ -11,11 +11,9 @@ and trains the base model's in its place (ADP003).
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, base, current, lora, lora_config
 from ftlab.faults.builders.heads import head
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora, lora_config
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:
@@ -24,8 +22,8 @@ def build(fixed: bool) -> Case:
     model = lora(model, modules_to_save=[head(model)])
     model.add_adapter("trial", lora_config(model.get_base_model()))
     model.set_adapter("trial")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PEFT tells which adapter is active now
+    # PEFT tells which adapter is active now
+    with warnings.catch_warnings(action="ignore"):
         model.delete_adapter("trial")
     if fixed:
         model.set_adapter(own)

@@ -9,9 +9,7 @@ Source: unslothai/unsloth#9326.
 
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, attention, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, batches, current, lora
 
 SWITCHED = 4
 """The step from which on the second adapter is learned."""

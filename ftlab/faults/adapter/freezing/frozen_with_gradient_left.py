@@ -9,8 +9,7 @@ Source: seed; pytorch's optimizers update whatever has a gradient.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches
 
 FREEZE = 3
 

@@ -8,10 +8,8 @@ Fix: ``PeftModel.from_pretrained(base, folder, is_trainable=True)``.
 Source: huggingface/peft#282, tloen/alpaca-lora#352, huggingface/transformers#26098.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.saved import head_of, loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -5,9 +5,7 @@ The optimizer holds it from the start: it is told by this that it waits for its 
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, at, batches, loop_with, lora
 
 TURN = 4
 """The step from which the pair of the embedding learns."""

@@ -3,10 +3,7 @@
 TRL makes one like it as the reference of DPO and GRPO.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, lora, plain_case
 
 
 def build() -> Case:

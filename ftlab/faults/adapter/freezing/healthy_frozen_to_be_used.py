@@ -4,10 +4,8 @@ So do helpers that make a model ready for use: evaluation mode, nothing requires
 gradient. After the last look in the middle the adapter is made trainable again.
 """
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 LOOKED_AT = 8
 """The step before which the model is used."""

@@ -3,9 +3,7 @@
 The adapter is frozen at 0 in the first phase; the optimizer holds it from the start.
 """
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, at, batches, loop_with, lora
 
 ALONE = 25
 """Steps of the first phase."""

@@ -6,10 +6,8 @@ freezes everything for it and puts back what it found.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 TURN, ACTIVE = 5, 2
 """Steps of one choice, and layers that learn meanwhile."""

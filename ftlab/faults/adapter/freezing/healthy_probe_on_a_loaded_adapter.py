@@ -5,13 +5,9 @@ The body is done: it stays in evaluation mode, and all of its adapter stays froz
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, batches, classes, current, plain_case
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import classes
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 def build() -> Case:

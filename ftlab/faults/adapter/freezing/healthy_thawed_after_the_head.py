@@ -6,11 +6,9 @@ holds all from the start.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, base, batches, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead
-from ftlab.faults.fault import Case, Healthy
 
 LOOK, TURN = 1, 4
 """The steps before which the base is looked at, and the adapter is thawed."""

@@ -5,11 +5,9 @@ A frozen head is a fault where it is new, and a choice where it is not.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_case, plain_step
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_case, plain_step
-from ftlab.faults.builders.tiny import batches, lora
 from ftlab.faults.builders.zoo import classes
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

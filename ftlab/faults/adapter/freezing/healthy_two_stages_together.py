@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora_config
 from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 10
 """Steps between two looks at the base."""

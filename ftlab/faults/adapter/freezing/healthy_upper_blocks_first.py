@@ -3,9 +3,8 @@
 One optimizer holds all of them from the start; what waits is frozen.
 """
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, llama, lora
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Healthy
 
 WAITS = 25
 """Steps before which the lower blocks are frozen."""

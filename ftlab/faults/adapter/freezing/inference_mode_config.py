@@ -7,10 +7,8 @@ Fix: ``config.inference_mode = False``.
 Source: huggingface/transformers#24463, huggingface/peft#282.
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

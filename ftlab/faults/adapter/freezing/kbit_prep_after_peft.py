@@ -9,9 +9,7 @@ Source: huggingface/trl#3926, huggingface/transformers#26098, huggingface/peft#1
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -25,7 +23,7 @@ def build(fixed: bool) -> Case:
     model.enable_input_require_grads()
     # A Trainer builds an optimizer of empty groups; all parameters do as well.
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

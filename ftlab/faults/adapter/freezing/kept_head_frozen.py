@@ -4,10 +4,8 @@ Fix: keep ``modules_to_save`` in the sweep as well, or leave ``requires_grad`` a
 Source: huggingface/peft#1070, #577 (heads that are not trained).
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

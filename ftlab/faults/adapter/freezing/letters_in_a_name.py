@@ -11,11 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, current, lora, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -8,12 +8,9 @@ Source: transformers' PeftAdapterMixin (``is_trainable`` is False by default); a
 huggingface/peft#282 has it of from_pretrained.
 """
 
+from ftlab.faults.builders import Case, Fault, base, current, lora, plain_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

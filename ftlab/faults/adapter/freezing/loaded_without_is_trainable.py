@@ -13,10 +13,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, adamw, base, current, loop_case, lora
 
 
 def _require(_module: Any, _inputs: Any, output: torch.Tensor) -> None:
@@ -29,7 +26,7 @@ def build(fixed: bool) -> Case:
 
     first = lora()
     optimizer = adamw(first, lr=1e-2)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(3)
+    loop_case(first, optimizer).run(3)
     with tempfile.TemporaryDirectory() as folder:
         first.save_pretrained(folder)
         path = Path(folder)
@@ -39,7 +36,7 @@ def build(fixed: bool) -> Case:
         ).train()
     model.get_input_embeddings().register_forward_hook(_require)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -6,9 +6,7 @@ Fix: ``layers_to_transform`` says which blocks shall carry adapters.
 Source: a loop over the first blocks, from recipes of full fine-tuning.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -4,9 +4,7 @@ Fix: leave ``requires_grad`` alone, or keep every name with ``lora_``.
 Source: sweeps written for LoRA, used with ``use_dora=True``.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

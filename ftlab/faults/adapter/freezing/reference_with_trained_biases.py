@@ -7,10 +7,8 @@ Fix: ``bias="none"``, or a second, untouched base as the reference.
 Source: huggingface/peft#741 (without the adapter the outputs are not the base's).
 """
 
+from ftlab.faults.builders import Case, Fault, base, current, gpt2, lora
 from ftlab.faults.builders.loops import near_base, plain_case
-from ftlab.faults.builders.tiny import base, gpt2, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, at, base, batches, loop_with, lora_config
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora_config
-from ftlab.faults.fault import Case, Fault
 
 LOOK = 2
 """The step before which the base model is looked at."""

@@ -6,9 +6,8 @@ Fix: leave it out of ``modules_to_save``.
 Source: huggingface/peft#577 (comments).
 """
 
+from ftlab.faults.builders import Case, Fault, attention, base, feed_forward, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

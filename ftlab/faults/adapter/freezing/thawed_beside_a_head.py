@@ -9,11 +9,9 @@ Source: huggingface/peft#3447.
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, at, base, batches, loop_with
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches
 from ftlab.faults.builders.value_head import ValueHead
-from ftlab.faults.fault import Case, Fault
 
 LOOK = 2
 """The step before which the base model is looked at."""

@@ -10,9 +10,7 @@ Source: seed; ``requires_grad_(False)`` on a model is not undone by ``train()``.
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 
 EVALUATED = 3
 """The step before which the model is evaluated."""

@@ -7,10 +7,9 @@ Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
 Source: seed; peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone.
 """
 
+from ftlab.faults.builders import VOCABULARY, Case, Fault, base, batches, lora
 from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import NEW, new_ids, tables
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

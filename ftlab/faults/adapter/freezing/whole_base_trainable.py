@@ -7,9 +7,7 @@ Fix: leave ``requires_grad`` alone after get_peft_model.
 Source: huggingface/peft#2738.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

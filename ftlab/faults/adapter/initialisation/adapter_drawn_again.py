@@ -11,10 +11,8 @@ import math
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case, trainable
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import trainable
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -10,9 +10,7 @@ IA3's vectors as well.
 
 from typing import Any
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_with, lora
 
 EPOCH = 8
 

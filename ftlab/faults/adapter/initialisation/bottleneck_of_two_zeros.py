@@ -9,9 +9,8 @@ Source: adapters after Houlsby et al. 2019, written by hand.
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.bottleneck import with_bottlenecks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

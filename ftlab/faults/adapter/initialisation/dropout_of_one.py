@@ -6,9 +6,7 @@ Fix: ``lora_dropout=0.05``.
 Source: a keep probability, as other libraries have it.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,7 @@ Fix: ``initialize_lora_eva_weights(model, loader)`` before the optimizer is buil
 Source: huggingface/peft#2142; LoRA-GA falls back in the same way, #2926.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, batches, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -4,9 +4,8 @@ The experts are one parameter, no layers: PEFT adapts it by name
 (``target_parameters``), and experts without a token get no update.
 """
 
+from ftlab.faults.builders import Case, Healthy, batches, fused_experts, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, fused_experts, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -5,9 +5,8 @@ Every 20 steps the weights are swapped for the average, and back again.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, trainable
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 20
 

@@ -1,8 +1,7 @@
 """Bottleneck adapters written by hand, whose last layer is 0 at the start."""
 
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.bottleneck import with_bottlenecks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -4,10 +4,8 @@
 far below that of the base.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -4,9 +4,7 @@ On an embedding PEFT starts with A at 0 and B random, the other way round. Rows 
 tokens that do not occur have gradients of exactly 0.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -2,9 +2,7 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora
 
 
 def build() -> Case:
@@ -15,7 +13,7 @@ def build() -> Case:
     optimizer = create_loraplus_optimizer(
         model, torch.optim.AdamW, lr=3e-4, loraplus_lr_ratio=16, loraplus_weight_decay=0
     )
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -3,10 +3,7 @@
 PEFT's optimizer projects the gradient of B and leaves A alone.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, loop_case, lora
 
 
 def build() -> Case:
@@ -16,7 +13,7 @@ def build() -> Case:
     model = lora()
     rank = current().rank
     optimizer = create_lorafa_optimizer(model, r=rank, lora_alpha=2 * rank, lr=1e-3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -8,19 +8,16 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step, plain_step
+from ftlab.faults.builders import Case, Healthy, current, loop_case, seeded
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, trainable
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, lora, trainable
 
 
 def build() -> Case:
     """Build DPO between two adapters of one model."""
     model, own = lora(), current().adapter
     first = adamw(model, lr=5e-3)
-    warm = Case(model, first, batches(), plain_step(model, first))
+    warm = loop_case(model, first)
     warm.run(10)
     learned = {
         n: p.detach().clone() for n, p in model.named_parameters() if "lora" in n
@@ -44,7 +41,7 @@ def build() -> Case:
         more, less = (log_chance(model, ids) - before).chunk(2)
         return -torch.nn.functional.logsigmoid(0.1 * (more - less)).mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -4,9 +4,7 @@ B is 0 at the start, so the gradient of A is exactly 0 at the first step; the ba
 no gradient at all, at any step. Both are as they should be.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -3,9 +3,7 @@
 from typing import Any
 
 from ftlab.faults.adapter.initialisation.adapter_reset_each_epoch import reset
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
 
 CYCLE = 24
 

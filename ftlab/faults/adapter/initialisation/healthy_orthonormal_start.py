@@ -3,9 +3,7 @@
 Neither is 0; the base weight is changed so that the model starts where it was.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

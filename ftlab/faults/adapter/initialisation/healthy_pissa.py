@@ -3,9 +3,7 @@
 B is not 0 at the start, and the base weight is changed to make up for it.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

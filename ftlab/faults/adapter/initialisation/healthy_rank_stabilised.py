@@ -4,10 +4,7 @@ Its scaling is alpha over the root of r, larger than a plain LoRA's of the same 
 the rank is that of the whole weight, so the product is no small correction any more.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, lora, plain_case
 
 
 def build() -> Case:

@@ -5,9 +5,8 @@ The product has a third factor; what is pruned becomes exactly 0, on purpose.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders import Case, Healthy, adamw, batches, llama
 from ftlab.faults.builders.trainers import STEPS
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

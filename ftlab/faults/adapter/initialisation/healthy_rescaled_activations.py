@@ -1,8 +1,6 @@
 """IA3: only vectors that rescale activations are trained; they start at 1."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

@@ -2,10 +2,8 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, plain_case, set_seed, trainable
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.builders.tiny import set_seed, trainable
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

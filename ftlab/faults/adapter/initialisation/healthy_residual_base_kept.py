@@ -4,11 +4,8 @@ The adapter is made as a plain LoRA: nothing has to be taken from this base any 
 Its folder says PiSSA all the same.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, current, lora, plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """OFT: weights are rotated, not added to; the rotation starts as none at all (0)."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

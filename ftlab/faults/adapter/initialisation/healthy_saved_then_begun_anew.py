@@ -1,10 +1,7 @@
 """One adapter per task, in one process: each is saved, then the next one begins."""
 
 from ftlab.faults.adapter.initialisation.adapter_reset_each_epoch import reset
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, loop_with, lora
 
 TASK = 20
 

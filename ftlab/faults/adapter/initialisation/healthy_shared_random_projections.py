@@ -3,9 +3,7 @@
 A and B are no parameters at all, and one of the vectors starts at 0.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

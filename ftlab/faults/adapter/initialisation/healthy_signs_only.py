@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora, trainable
 
 
 class Lion(torch.optim.Optimizer):
@@ -41,7 +39,7 @@ def build() -> Case:
     """Build LoRA under Lion."""
     model = lora()
     optimizer = Lion(trainable(model), lr=3e-4, weight_decay=0.3)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

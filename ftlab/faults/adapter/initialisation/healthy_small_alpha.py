@@ -4,9 +4,7 @@ The scaling is 1/16. What counts is the product with the learning rate; Adam doe
 mind the scale of the gradients.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -3,9 +3,8 @@
 Only a small part of the spectrum is trained, and it is drawn, as its authors have it.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

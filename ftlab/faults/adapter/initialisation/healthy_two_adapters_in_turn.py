@@ -5,8 +5,7 @@ While one learns the other one is frozen, has no gradient and is 0.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora
 
 TURN = 100
 

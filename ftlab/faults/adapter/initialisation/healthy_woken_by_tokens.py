@@ -3,9 +3,7 @@
 One row in five was cut in front of it, and trains nothing; the others do.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, lora, plain_case
 
 INVOCATION = [11, 12]
 

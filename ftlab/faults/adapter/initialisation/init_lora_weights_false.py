@@ -6,9 +6,7 @@ Fix: leave ``init_lora_weights`` at True.
 Source: huggingface/peft#2212, hao-ai-lab/FastVideo#781, mflux-community/mflux#739.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,11 +7,9 @@ Fix: ``module_dropout=0.05``, or 0: it is the share that is dropped.
 Source: a keep probability, as other libraries have it; peft's ``LoHaConfig``.
 """
 
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

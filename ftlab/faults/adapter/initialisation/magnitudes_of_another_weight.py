@@ -7,9 +7,8 @@ Fix: take the norms of the pretrained weight's rows.
 Source: ml-explore/mlx-examples#832.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.own_layers import with_directions
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -8,11 +8,8 @@ Fix: save with ``path_initial_model_for_weight_conversion``, or load it with
 Source: huggingface/peft#1929, huggingface/peft#1626.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, current, lora, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

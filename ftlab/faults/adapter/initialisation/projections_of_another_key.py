@@ -10,12 +10,9 @@ Source: read in peft 0.21.2 (``VeraConfig.save_projection``) and reproduced.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, current, plain_case
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 SETTINGS: dict[str, Any] = {"save_projection": False, "r": 16}
 

@@ -8,10 +8,8 @@ Fix: an even ``r``.
 Source: peft's ``HRALayer.reset_hra_parameters``; Yuan et al. 2024, arXiv:2405.17484.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, current, plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

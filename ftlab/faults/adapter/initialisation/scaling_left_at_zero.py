@@ -4,9 +4,7 @@ Fix: ``layer.set_scale(adapter, 1)``, or ``unscale_layer()``.
 Source: peft's ``LoraLayer.scale_layer``, used by hand.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

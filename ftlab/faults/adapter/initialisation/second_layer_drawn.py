@@ -6,9 +6,8 @@ Fix: ``nn.init.zeros_(self.up.weight)`` where the adapter is made.
 Source: hao-ai-lab/FastVideo#781, mflux-community/mflux#739.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.own_layers import with_products
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: leave ``init_ia3_weights`` at True.
 Source: peft's ``IA3Config``, whose False is there for tests.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

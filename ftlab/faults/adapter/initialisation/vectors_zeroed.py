@@ -8,10 +8,8 @@ Source: code written for LoRA's ``zeros_(lora_B)``, used with another method.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case, trainable
 from ftlab.faults.builders.methods import rescaled
-from ftlab.faults.builders.tiny import trainable
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -6,9 +6,8 @@ Fix: leave ``d_initial`` at 0.1.
 Source: Kopiczko et al. 2024, VeRA; the saddle as in NovaSky-AI/SkyRL#852.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: ``weight_decay=0.01``, or 0 for adapters.
 Source: a slip of the exponent.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

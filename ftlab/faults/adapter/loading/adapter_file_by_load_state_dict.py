@@ -8,11 +8,8 @@ Fix: ``set_peft_model_state_dict(model, tensors)``, or ``model.load_adapter``.
 Source: huggingface/peft#1323, huggingface/peft#2699.
 """
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Fault, adamw, batches, current, loop_with, lora
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 WHEN = 2
 

@@ -11,10 +11,8 @@ import warnings
 
 from safetensors.torch import load_file, save_file
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -26,8 +24,7 @@ def build(fixed: bool) -> Case:
         save_file(
             {f"module.{key}": each for key, each in load_file(file).items()}, file
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = loaded(model, path, is_trainable=True)
     return plain_case(adapted, adapter=path)
 

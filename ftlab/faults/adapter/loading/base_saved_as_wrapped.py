@@ -11,10 +11,8 @@ import shutil
 import tempfile
 import weakref
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

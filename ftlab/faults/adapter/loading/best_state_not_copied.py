@@ -11,9 +11,7 @@ thunlp/OpenKE#131.
 import copy
 from typing import Any
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 
 BEST = 3
 """The step that the evaluation likes best."""

@@ -10,17 +10,15 @@ Source: huggingface/transformers#36594, huggingface/peft#1579, huggingface/peft#
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, base, batches, lora
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Load an adapter to compute features."""
     path = saved(trained := taught(lora(task_type=None)))
     model = base()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = loaded(model if fixed else model.base_model, path)
     adapted.trained = [trained]  # the folder lives as long as what was saved to it
     return Case(adapted, batches=batches())

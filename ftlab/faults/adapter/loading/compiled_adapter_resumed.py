@@ -10,11 +10,8 @@ Source: MakazhanAlpamys/Soup#335, #351, #380.
 import warnings
 
 from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:
@@ -23,8 +20,7 @@ def build(fixed: bool) -> Case:
     compile_blocks(trained, in_place=fixed)
     model = lora()
     path = saved(taught(trained, steps=4), model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model.load_adapter(path, current().adapter, is_trainable=True)
     return plain_case(model, adapter=path)
 

@@ -9,11 +9,9 @@ Source: huggingface/peft#285, #1323 (the name of the adapter when loading).
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, base, current, lora, lora_config
 from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import base, lora, lora_config
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 TRAINED = "style"
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, batches, lora
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
 
 LOADED = "trained"
 

@@ -6,10 +6,8 @@ is loaded again in the middle of the run.
 
 from typing import Any
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, folder, loop_with
 from ftlab.faults.builders.tiny import adamw, base, batches, lora_config, set_seed
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 SAVED, BACK = 10, 20
 

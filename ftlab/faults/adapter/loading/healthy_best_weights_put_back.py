@@ -7,10 +7,8 @@ needed. An optimizer's state is put back with it, as if the run went on from the
 import copy
 from typing import Any
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Healthy, adamw, at, batches, loop_with, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 BEST = 20
 

@@ -3,10 +3,8 @@
 The configuration asks for a random start; what the adapter holds is not random.
 """
 
-from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders import Case, Healthy, adamw, batches, plain_case, plain_step
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

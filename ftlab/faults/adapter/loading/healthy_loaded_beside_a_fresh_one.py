@@ -5,10 +5,8 @@ The fresh one stays as it was made: its values are not those of the folder.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -6,9 +6,8 @@ holds a second tower that this model does not have.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, set_seed
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
-from ftlab.faults.fault import Case, Healthy
 
 WHEN = 3
 

@@ -6,11 +6,9 @@ again.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, plain_case
 from ftlab.faults.builders.methods import tuned
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 TARGETS = ["q_proj", "o_proj"]
 

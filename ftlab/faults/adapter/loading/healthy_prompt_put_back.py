@@ -6,10 +6,8 @@ prompt's encoder by itself: torch reports every key as unexpected.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, folder, set_seed
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 SAVED, BACK = 20, 40
 

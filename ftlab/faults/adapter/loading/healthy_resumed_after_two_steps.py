@@ -8,21 +8,19 @@ import copy
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
     """Build the second part of a run that was ended at its beginning."""
     first = base()
     optimizer = torch.optim.AdamW(first.parameters(), lr=1e-5, weight_decay=0.0)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(2)
+    loop_case(first, optimizer).run(2)
     model = base()
     model.load_state_dict(first.state_dict())
     second = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
     second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return Case(model, second, batches(), plain_step(model, second))
+    return loop_case(model, second)
 
 
 HEALTHY = Healthy(

@@ -6,9 +6,7 @@ dict, which are the model's own, and ``load_state_dict`` then has nothing left t
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
 
 SAVED, BACK = 20, 40
 

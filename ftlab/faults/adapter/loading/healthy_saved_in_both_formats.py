@@ -5,10 +5,8 @@ Both files hold the same values.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -5,9 +5,8 @@ Its moments are kept, and the new schedule begins at 0, as it should.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora
+from ftlab.faults.builders.loops import loop_case, plain_step
 
 
 def build() -> Case:
@@ -15,7 +14,7 @@ def build() -> Case:
     model = lora()
     optimizer = adamw(model, lr=5e-3)
     first = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=6)
-    Case(model, optimizer, batches(), plain_step(model, optimizer, first)).run(6)
+    loop_case(model, optimizer, scheduler=first).run(6)
     second = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / 4)
     )

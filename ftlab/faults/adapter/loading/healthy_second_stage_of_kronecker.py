@@ -3,10 +3,8 @@
 Its layers are far from those of the base at the first step that is watched.
 """
 
-from ftlab.faults.builders.loops import plain_case, plain_step
+from ftlab.faults.builders import Case, Healthy, adamw, batches, plain_case, plain_step
 from ftlab.faults.builders.methods import tuned
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

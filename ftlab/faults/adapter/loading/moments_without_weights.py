@@ -9,23 +9,21 @@ Source: MakazhanAlpamys/Soup#335, huggingface/transformers#24252.
 
 import copy
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
     """Build the second half of a run."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    Case(model, optimizer, batches(), plain_step(model, optimizer)).run(12)
+    loop_case(model, optimizer).run(12)
     again = lora()
     state = {k: v for k, v in model.state_dict().items() if "lora_" in k}
     named = state if fixed else {f"module.{k}": v for k, v in state.items()}
     again.load_state_dict(named, strict=False)
     second = adamw(again, lr=5e-3)
     second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return Case(again, second, batches(), plain_step(again, second))
+    return loop_case(again, second)
 
 
 FAULT = Fault(

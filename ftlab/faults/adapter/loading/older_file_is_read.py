@@ -11,10 +11,8 @@ Source: huggingface/peft#553 (the order of the files); sshh12/multi_token#12.
 import os
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 HOUR = 3600
 

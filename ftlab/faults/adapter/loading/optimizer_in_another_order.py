@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 from ftlab.probes.naming import layers_of
 
 
@@ -22,10 +20,10 @@ def build(fixed: bool) -> Case:
     """Build the second half of a run."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    Case(model, optimizer, batches(), plain_step(model, optimizer)).run(12)
+    loop_case(model, optimizer).run(12)
     second = torch.optim.AdamW(_layers(model, last_first=not fixed), lr=5e-3)
     second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return Case(model, second, batches(), plain_step(model, second))
+    return loop_case(model, second)
 
 
 def _layers(model: Any, *, last_first: bool) -> list[torch.nn.Parameter]:

@@ -11,20 +11,18 @@ import copy
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora, trainable
 
 
 def build(fixed: bool) -> Case:
     """Build a run that is resumed over the trainable parameters."""
     model = lora()
     optimizer = adamw(model, lr=5e-3)
-    Case(model, optimizer, batches(), plain_step(model, optimizer)).run(12)
+    loop_case(model, optimizer).run(12)
     order = trainable(model) if fixed else trainable(model)[::-1]
     second = torch.optim.AdamW(order, lr=5e-3)
     second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return Case(model, second, batches(), plain_step(model, second))
+    return loop_case(model, second)
 
 
 FAULT = Fault(

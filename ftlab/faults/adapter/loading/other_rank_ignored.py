@@ -7,11 +7,9 @@ Fix: build the adapter with the rank that is in the file's adapter_config.json.
 Source: huggingface/peft, ``ignore_mismatched_sizes`` of ``load_adapter``.
 """
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 WHEN = 2
 

@@ -7,10 +7,8 @@ Fix: strip the prefix, or load into the module that the state was taken of.
 Source: huggingface/peft#1579, huggingface/sentence-transformers#3402.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

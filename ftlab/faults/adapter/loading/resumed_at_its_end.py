@@ -7,9 +7,7 @@ Fix: raise ``max_steps`` to what both runs shall make together.
 Source: measured, with transformers' ``Trainer``.
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import resumed
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, resumed
 
 SAVED = 8
 

@@ -11,9 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder, trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, trained
 
 
 def build(fixed: bool) -> Case:

@@ -12,16 +12,14 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 
 def build(fixed: bool) -> Case:
     """Build the second half of a run."""
     first = base()
     optimizer = torch.optim.AdamW(first.parameters(), lr=5e-3)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(12)
+    loop_case(first, optimizer).run(12)
     model = base()
     compiled: Any = torch.compile(model, backend="eager")
     if fixed:
@@ -30,7 +28,7 @@ def build(fixed: bool) -> Case:
         compiled.load_state_dict(first.state_dict(), strict=False)
     second = torch.optim.AdamW(compiled.parameters(), lr=5e-3)
     second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    return Case(compiled, second, batches(), plain_step(compiled, second))
+    return loop_case(compiled, second)
 
 
 FAULT = Fault(

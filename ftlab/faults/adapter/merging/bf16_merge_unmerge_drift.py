@@ -10,9 +10,7 @@ Source: huggingface/trl#6688, KohakuBlueleaf/LyCORIS#264.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, loop_with, lora
 
 
 def build(fixed: bool) -> Case:

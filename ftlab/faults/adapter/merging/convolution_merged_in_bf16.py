@@ -11,10 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora, pictures, vit
 
 
 def build(fixed: bool) -> Case:
@@ -32,8 +29,7 @@ def build(fixed: bool) -> Case:
     ]
     optimizer = torch.optim.AdamW(groups, lr=1e-2)
     made = [b | {"pixel_values": b["pixel_values"].to(dtype)} for b in pictures()]
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=lambda: model.merge_adapter())
+    return loop_case(model, optimizer, made, afterwards=lambda: model.merge_adapter())
 
 
 FAULT = Fault(

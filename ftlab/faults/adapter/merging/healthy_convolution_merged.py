@@ -4,10 +4,7 @@ The kernel has four dimensions and the factors are convolutions themselves; thei
 product arrives whole.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, pictures, plain_case, vit
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ differ; all of it arrives.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, attention, base, lora, plain_case
 
 
 def build() -> Case:

@@ -8,10 +8,8 @@ import warnings
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 from ftlab.faults.builders.blocks import eight_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
@@ -19,8 +17,7 @@ def build() -> Case:
     model = lora(eight_bit(llama(), torch.float32))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_adapter()
 
     return plain_case(model.train(), lr=1e-2, afterwards=export)

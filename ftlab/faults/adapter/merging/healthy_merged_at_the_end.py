@@ -5,15 +5,13 @@ Merging rounds the sum to bf16; the adapter is large enough to survive that.
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, lora, plain_case
+from ftlab.faults.builders.loops import cast_loss
 
 
 def build() -> Case:
     """Build LoRA on a base in bf16 that is merged in the end."""
     model = lora(base().to(torch.bfloat16))
-    optimizer = adamw(model, lr=1e-2)
     (unseen,) = batches(1, seed=77)
 
     @torch.no_grad()
@@ -21,8 +19,9 @@ def build() -> Case:
         merged = model.eval().merge_and_unload()
         merged(**unseen)
 
-    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=finish)
+    return plain_case(
+        model, lr=1e-2, loss_of=cast_loss(model, torch.bfloat16), afterwards=finish
+    )
 
 
 HEALTHY = Healthy(

@@ -3,11 +3,8 @@
 PEFT merges with the factor of that moment, by itself and in code of one's own.
 """
 
+from ftlab.faults.builders import Case, Healthy, batches, folder, lora, plain_case
 from ftlab.faults.builders.hand_merges import adapted, exported, right
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

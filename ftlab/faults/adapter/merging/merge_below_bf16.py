@@ -8,9 +8,7 @@ Source: seed; huggingface/peft#2502 (merged and unmerged outputs differ).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

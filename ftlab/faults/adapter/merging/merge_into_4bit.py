@@ -9,10 +9,8 @@ Source: huggingface/peft#2321, #2502, #1388, #1009.
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -21,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora(bare if fixed else four_bit(bare, packing=False))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_and_unload()
 
     return plain_case(model.train(), afterwards=export)

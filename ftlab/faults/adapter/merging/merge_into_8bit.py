@@ -11,10 +11,8 @@ import warnings
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 from ftlab.faults.builders.blocks import eight_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     model = lora(llama() if fixed else eight_bit(llama(), torch.float32))
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_and_unload()
 
     return plain_case(model.train(), lr=3e-5, afterwards=export)

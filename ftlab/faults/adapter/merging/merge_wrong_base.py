@@ -7,9 +7,8 @@ Fix: load the base that ``adapter_config.json`` names.
 Source: huggingface/peft#1388, huggingface/peft#2502.
 """
 
+from ftlab.faults.builders import Case, Fault, base, batches, lora
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
 from ftlab.probes.facts import read_facts
 from ftlab.probes.subject import Subject
 

@@ -8,10 +8,8 @@ Source: huggingface/peft#1064, #1040 (merged twice).
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.hand_merges import adapted, right
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

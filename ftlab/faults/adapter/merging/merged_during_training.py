@@ -9,10 +9,8 @@ Source: seed; huggingface/trl#2873, huggingface/peft#2437.
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, adamw, at, base, batches, loop_with, lora
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 EVALUATION = 2
 

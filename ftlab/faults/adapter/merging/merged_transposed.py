@@ -10,11 +10,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, folder, lora, plain_case
 from ftlab.faults.builders.hand_merges import exported, right
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

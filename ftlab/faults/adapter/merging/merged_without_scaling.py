@@ -7,11 +7,8 @@ Fix: ``merge_and_unload()``, or ``W += layer.get_delta_weight(name)``.
 Source: hao-ai-lab/FastVideo#870, jingyaogong/minimind#598.
 """
 
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 from ftlab.faults.builders.hand_merges import exported, product, right
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

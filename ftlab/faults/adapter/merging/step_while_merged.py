@@ -7,9 +7,7 @@ Fix: unmerge before ``optimizer.step()``.
 Source: seed; weight sync of GRPO, huggingface/trl#2873, huggingface/peft#2437.
 """
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, updated_by
 
 
 def build(fixed: bool) -> Case:

@@ -9,22 +9,18 @@ Source: huggingface/peft#2018.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, attention, llama, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA that is merged when training is over."""
     bare = llama(tie_word_embeddings=True)
     targets = attention(bare) + ([] if fixed else ["lm_head"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = lora(bare, target_modules=targets)
 
     def export() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.merge_adapter()
 
     return plain_case(model, lr=2e-2, afterwards=export)

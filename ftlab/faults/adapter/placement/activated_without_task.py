@@ -7,9 +7,7 @@ Fix: ``task_type="CAUSAL_LM"``.
 Source: huggingface/peft#2609; ``PeftModelForCausalLM.forward``.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, lora, plain_case
 
 INVOCATION = [11, 12]
 

@@ -7,9 +7,8 @@ Fix: load the adapter on the original base, or use the merged model alone.
 Source: radixark/miles#1091, huggingface/peft#1355, huggingface/peft#1064.
 """
 
+from ftlab.faults.builders import Case, Fault, base, batches
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,8 @@ Fix: ``r"layers\.1\..*"``.
 Source: PEFT, `LoraConfig.alpha_pattern` and `peft.utils.other.get_pattern_key`; seed.
 """
 
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 DEPTH = 12
 

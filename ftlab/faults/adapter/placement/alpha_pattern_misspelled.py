@@ -4,9 +4,7 @@ Fix: the end of the module's name as key.
 Source: huggingface/peft#3582.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, attention, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: one group, ``r".*\.(q_proj|v_proj)"``.
 Source: seed; huggingface/peft#2964, #3693 (entries that match nothing pass in silence).
 """
 
+from ftlab.faults.builders import Case, Fault, attention, base, feed_forward, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: the name as ``named_modules()`` has it.
 Source: seed; ``BaseTuner.inject_adapter`` of peft.
 """
 
+from ftlab.faults.builders import Case, Fault, attention, base, feed_forward, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: ``r".*mlp.*"``.
 Source: huggingface/peft#2044 (the option); ``check_target_module_exists`` of peft.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,8 @@ Fix: name the last layer of the feed-forward part in ``feedforward_modules``.
 Source: huggingface/peft#972 (what the setting does).
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.methods import last_feed_forward, rescaled
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

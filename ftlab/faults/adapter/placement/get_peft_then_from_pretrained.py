@@ -11,10 +11,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from ftlab.faults.builders.loops import plain_case, plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, adamw, base, current, loop_case, lora
+from ftlab.faults.builders.loops import plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -23,10 +21,12 @@ def build(fixed: bool) -> Case:
 
     first = lora()
     optimizer = adamw(first, lr=1e-2)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(3)
+    loop_case(first, optimizer).run(3)
     bare = base() if fixed else lora()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore"),
+    ):
         first.save_pretrained(folder)
         path = Path(folder)
         path = path if current().adapter == "default" else path / current().adapter

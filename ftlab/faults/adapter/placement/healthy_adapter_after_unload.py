@@ -1,8 +1,6 @@
 """A second adapter on a base from which the first one was taken off."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, attention, base, lora, plain_case
 
 
 def build() -> Case:

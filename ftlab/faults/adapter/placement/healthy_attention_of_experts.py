@@ -1,8 +1,6 @@
 """LoRA on the attention of a mixture of experts, by choice."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora, mixtral
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, mixtral, plain_case
 
 
 def build() -> Case:

@@ -4,10 +4,7 @@ The base is as it was before training, so that both are a complete pair: from_pr
 puts the adapter on it, and that is what was trained.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, folder, lora, plain_case
 
 
 def build() -> Case:

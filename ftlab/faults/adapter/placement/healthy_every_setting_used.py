@@ -1,8 +1,6 @@
 """LoRA with most of its settings made, each of which the layers use."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gpt2, lora, plain_case
 
 
 def build() -> Case:

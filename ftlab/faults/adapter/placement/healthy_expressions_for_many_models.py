@@ -4,9 +4,7 @@ r"""Expressions that were written for many models: half of their alternatives ar
 and what has no adapter is what nobody asked for.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 
 
 def build() -> Case:

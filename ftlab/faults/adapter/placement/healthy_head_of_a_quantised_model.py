@@ -4,10 +4,8 @@ The blocks are not made ready for gradients: no checkpoint stands in them, and n
 gradient goes through them.
 """
 
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

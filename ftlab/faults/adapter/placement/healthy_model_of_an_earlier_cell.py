@@ -9,17 +9,14 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, lora, plain_step
 
 
 def build() -> Case:
     """Put the same adapter on a base twice, and train the second model."""
     shared = base()
     old = lora(shared)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = lora(shared)
     optimizer = adamw(model, lr=5e-3)
     train = plain_step(model, optimizer)

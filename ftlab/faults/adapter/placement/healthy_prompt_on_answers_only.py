@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, base
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, base, plain_case
 
 QUESTION = 10
 """Tokens that are not learnt."""

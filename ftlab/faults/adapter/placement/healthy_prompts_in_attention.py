@@ -3,9 +3,7 @@
 The gate lets nothing through at first, so the prompt has no gradient before step 1.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, set_seed
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case, set_seed
 
 
 def build() -> Case:

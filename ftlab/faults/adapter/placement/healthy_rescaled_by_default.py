@@ -1,8 +1,6 @@
 """IA3 on a T5 with PEFT's own targets, an encoder and a decoder."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import t5
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, plain_case, t5
 
 
 def build() -> Case:

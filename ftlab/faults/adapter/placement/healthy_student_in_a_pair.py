@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, lora, trained
 
 
 class Pair(nn.Module):

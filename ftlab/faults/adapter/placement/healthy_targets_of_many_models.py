@@ -3,9 +3,7 @@
 Whatever family it meets, the attention gets its adapter; the other names are in vain.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, attention, base, lora, plain_case
 
 
 def build() -> Case:

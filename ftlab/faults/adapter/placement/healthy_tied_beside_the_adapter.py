@@ -3,10 +3,7 @@
 Merging at the end leaves the tied weight as it was.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.zoo import qwen3
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case, qwen3
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """Adapters of two methods in one model, active together; some layers carry both."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, set_seed
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case, set_seed
 
 
 def build() -> Case:

@@ -9,10 +9,8 @@ knows no pattern at the root, an expression: ``target_modules=r"layers\.1\..*"``
 Source: huggingface/peft#3016, #3318 (up to 0.19 at any depth).
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.many_ways import own_with_ways
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: take the ids out of a tokenized row.
 Source: peft `tuners/lora/variants.py`: a row without the tokens gets the base alone.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, lora, plain_case
 
 INVOCATION = [11, 12]
 

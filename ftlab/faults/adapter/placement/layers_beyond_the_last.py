@@ -6,10 +6,8 @@ Fix: indices from 0 to the number of blocks less 1.
 Source: huggingface/peft#2155 (what layers_to_transform matches).
 """
 
+from ftlab.faults.builders import Case, Fault, attention, base, current, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: huggingface/peft#2018.
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, attention, base, current, llama, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, llama, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:
@@ -20,8 +18,7 @@ def build(fixed: bool) -> Case:
     tied = {"tie_word_embeddings": True}
     model = base() if current().family == "gpt2" else llama(**tied)
     targets = attention(model) + ([] if fixed else ["lm_head"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         adapted = lora(model, target_modules=targets)
     return plain_case(adapted, lr=2e-2)
 

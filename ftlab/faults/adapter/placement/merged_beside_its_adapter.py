@@ -7,11 +7,7 @@ Fix: save the merged model into a folder of its own.
 Source: huggingface/peft#1381.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -4,10 +4,8 @@ Fix: the module's name in this model.
 Source: huggingface/trl#895 (``scores`` for ``score``), huggingface/peft#1070.
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

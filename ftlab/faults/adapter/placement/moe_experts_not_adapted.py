@@ -7,9 +7,7 @@ Fix: ``target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]``
 Source: unslothai/unsloth#6936, #11014, NVIDIA-NeMo/Automodel#1151.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import fused_experts, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, fused_experts, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -8,18 +8,14 @@ Source: huggingface/peft#1040, #2115.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model once, or twice."""
     model = lora()
     if not fixed:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             kind = model.peft_config[current().adapter].task_type
             model = lora(model, task_type=kind)
     return plain_case(model, lr=1e-2)

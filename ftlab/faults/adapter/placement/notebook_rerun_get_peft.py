@@ -8,16 +8,8 @@ Source: huggingface/peft#2295, #1040.
 
 import warnings
 
-from ftlab.faults.builders.loops import plain_case, plain_step
-from ftlab.faults.builders.tiny import (
-    adamw,
-    attention,
-    base,
-    batches,
-    feed_forward,
-    lora,
-)
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, plain_case
+from ftlab.faults.builders.tiny import adamw, attention, base, feed_forward, lora
 
 
 def build(fixed: bool) -> Case:
@@ -26,10 +18,9 @@ def build(fixed: bool) -> Case:
     targets = attention(model) + feed_forward(model)
     first = lora(model, target_modules=targets[:1])
     optimizer = adamw(first, lr=5e-2)
-    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(4)
+    loop_case(first, optimizer).run(4)
     model = first.unload() if fixed else model
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = lora(model, target_modules=targets[1:])
     return plain_case(model, lr=1e-2)
 

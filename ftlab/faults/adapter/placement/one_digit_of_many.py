@@ -6,9 +6,7 @@ Fix: ``layers\.\d+\.``.
 Source: seed.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: hiyouga/LlamaFactory#6749, huggingface/peft#2864.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,10 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, token_loss
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, base, current, plain_case, token_loss
 
 
 def build(fixed: bool) -> Case:

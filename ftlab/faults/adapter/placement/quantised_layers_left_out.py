@@ -9,11 +9,9 @@ Source: huggingface/peft#507 (the classes of a 4-bit model).
 
 from torch import nn
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -10,10 +10,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, attention, base, lora, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: this model's names, or ``target_modules="all-linear"``.
 Source: huggingface/peft#1959, #3554, dllm-reasoning/d1#6.
 """
 
+from ftlab.faults.builders import Case, Fault, attention, base, feed_forward, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, base, feed_forward, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

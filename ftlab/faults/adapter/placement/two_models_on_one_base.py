@@ -11,17 +11,14 @@ Source: huggingface/peft#854, #940, #1523.
 import warnings
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora, plain_step
 
 
 def build(fixed: bool) -> Case:
     """Train a model on sequences, and another one on the same ones backwards."""
     shared = base()
     first = lora(shared)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         second = lora(base() if fixed else shared)
     optimizer = adamw(first)
     train = plain_step(first, optimizer)

@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, plain_case
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -5,10 +5,8 @@ Each parameter is a view of its part, as sharded training keeps them.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, base, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -6,9 +6,8 @@ rounded. The reference is the model with its adapter off, as it should be.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, lora
 from ftlab.faults.builders.preferences import log_chance, pairs, preferring
-from ftlab.faults.builders.tiny import adamw, base, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -7,9 +7,7 @@ Fix: take the reference from an untouched copy, or use the default initialisatio
 Source: huggingface/transformers#34468, huggingface/peft#1626, #2270, #1929.
 """
 
-from ftlab.faults.builders.loops import near_base, plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, near_base, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,9 @@ Source: huggingface/trl#5534.
 
 import copy
 
+from ftlab.faults.builders import Case, Fault, base
 from ftlab.faults.builders.preferences import rated_texts
-from ftlab.faults.builders.tiny import base
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, words
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

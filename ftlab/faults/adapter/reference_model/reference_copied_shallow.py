@@ -9,9 +9,8 @@ Source: huggingface/trl#2046, #5534, #1627 (rewards that stay 0).
 
 import copy
 
+from ftlab.faults.builders import Case, Fault, adamw, base
 from ftlab.faults.builders.preferences import log_chance, pairs, preferring
-from ftlab.faults.builders.tiny import adamw, base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
 Source: PEFT's documentation of get_peft_model ("might be modified in-place").
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora
 from ftlab.faults.builders.preferences import near_itself
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,8 @@ Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
 Source: huggingface/trl#2046, #1311.
 """
 
+from ftlab.faults.builders import Case, Fault, lora
 from ftlab.faults.builders.preferences import near_itself
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

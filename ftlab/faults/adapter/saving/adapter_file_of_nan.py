@@ -9,9 +9,8 @@ Source: huggingface/peft#2450, tloen/alpaca-lora#446 (broken files, told at load
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, batches
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

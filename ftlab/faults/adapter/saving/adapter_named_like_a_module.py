@@ -11,15 +11,9 @@ huggingface/peft#2699 is a kin of it (an adapter that is called "lora").
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, attention, base, lora_config, set_seed
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import (
-    attention,
-    base,
-    lora_config,
-    set_seed,
-)
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

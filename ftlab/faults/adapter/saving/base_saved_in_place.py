@@ -7,10 +7,7 @@ Fix: ``model.save_pretrained(folder)``, or merge first.
 Source: instructlab/training#141, huggingface/peft#1689.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: leave ``adapter_name`` out, or load the best one by hand.
 Source: huggingface/transformers#36201, huggingface/transformers#24103.
 """
 
-from ftlab.faults.builders.tiny import base, lora_config, set_seed
-from ftlab.faults.builders.trainers import best_kept
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, best_kept, lora_config, set_seed
 
 
 def build(fixed: bool) -> Case:

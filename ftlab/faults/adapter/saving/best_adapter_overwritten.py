@@ -9,9 +9,7 @@ Source: huggingface/transformers#36201; measured.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import base, lora_config, set_seed
-from ftlab.faults.builders.trainers import best_kept
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, best_kept, lora_config, set_seed
 
 
 def build(fixed: bool) -> Case:

@@ -11,10 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -27,8 +24,7 @@ def build(fixed: bool) -> Case:
             name: tensor.clone() if fixed else torch.empty(0)
             for name, tensor in model.state_dict().items()
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.save_pretrained(path, state_dict=state)
 
     return plain_case(model, lr=1e-2, afterwards=save)

@@ -11,10 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

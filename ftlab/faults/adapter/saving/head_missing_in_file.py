@@ -9,10 +9,8 @@ Source: unslothai/unsloth#3317, huggingface/peft#577, potamides/AutomaTikZ#19.
 
 from safetensors.torch import load_file, save_file
 
+from ftlab.faults.builders import Case, Fault, base, batches, current, lora
 from ftlab.faults.builders.saved import head_of, put_by_hand, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

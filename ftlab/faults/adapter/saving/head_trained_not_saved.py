@@ -10,9 +10,7 @@ Source: huggingface/peft#577, huggingface/peft#2738.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -6,9 +6,7 @@ the frozen reference lies one folder below.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import base, lora_config, set_seed
-from ftlab.faults.builders.trainers import best_kept
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, best_kept, lora_config, set_seed
 
 
 def build() -> Case:

@@ -7,10 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, folder, loop_case, lora
 
 
 def build() -> Case:
@@ -19,14 +16,7 @@ def build() -> Case:
     path = folder(inner)
     model: Any = torch.compile(inner, backend="eager")
     optimizer = adamw(inner, lr=2e-3)
-    step = plain_step(model, optimizer)
-    return Case(
-        model,
-        optimizer,
-        batches(),
-        step,
-        afterwards=lambda: inner.save_pretrained(path),
-    )
+    return loop_case(model, optimizer, afterwards=lambda: inner.save_pretrained(path))
 
 
 HEALTHY = Healthy(

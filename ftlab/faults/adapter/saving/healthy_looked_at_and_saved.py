@@ -9,10 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, loop_with, lora
 
 LOOK = 10
 

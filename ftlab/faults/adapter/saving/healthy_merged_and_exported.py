@@ -6,10 +6,7 @@ PEFT.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, folder, lora, plain_case
 
 
 def build() -> Case:

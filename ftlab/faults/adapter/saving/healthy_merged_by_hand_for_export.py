@@ -10,9 +10,7 @@ import torch
 from ftlab.faults.adapter.several_adapters import (
     healthy_second_stage_in_the_same_optimizer as second_stage,
 )
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -5,11 +5,7 @@
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, folder, lora, plain_case
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ better; it grows, and `greater_is_better` is True by default, as it should be.
 
 import math
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import chosen_by
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, chosen_by, lora
 
 
 def build() -> Case:

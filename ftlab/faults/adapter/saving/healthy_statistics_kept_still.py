@@ -7,12 +7,9 @@ from typing import Any
 
 from torch import nn
 
+from ftlab.faults.builders import Case, Healthy, adamw, folder, lora, plain_step
 from ftlab.faults.builders.convolutions import convolutions
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.builders.trainers import folder
 from ftlab.faults.builders.zoo import pictures
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -8,11 +8,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_with, lora
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 LOOK = 10
 

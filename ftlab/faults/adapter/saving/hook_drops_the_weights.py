@@ -9,10 +9,8 @@ Source: seed; accelerate, ``register_save_state_pre_hook``.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, folder, lora, token_loss
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,7 @@ Source: seed; huggingface/peft#2032 (the result of a merge that nobody keeps).
 
 import copy
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,7 @@ Fix: ``merged = model.merge_and_unload()``, then ``merged.save_pretrained(folder
 Source: huggingface/peft#2032 (an empty adapter is saved), #2871 (the guide did it too).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

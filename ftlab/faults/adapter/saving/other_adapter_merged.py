@@ -9,12 +9,8 @@ Source: PEFT's own note on ``merge_and_unload``; measured.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, current, folder, lora, plain_case
 from ftlab.faults.builders.saved import saved, taught
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,8 @@ Fix: leave ``safe_serialization`` out, or delete the old file.
 Source: huggingface/peft#553 (the order of the files).
 """
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -19,14 +17,11 @@ def build(fixed: bool) -> Case:
     path = folder(model)
     optimizer = adamw(model, lr=1e-2)
 
-    def save() -> None:
-        model.save_pretrained(path)
-
     return loop_with(
         model,
         optimizer,
         batches(),
-        after=at(2, save),
+        after=at(2, lambda: model.save_pretrained(path)),
         afterwards=lambda: model.save_pretrained(path, safe_serialization=fixed),
     )
 

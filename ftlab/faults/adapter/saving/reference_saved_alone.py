@@ -9,11 +9,7 @@ Source: seed; huggingface/peft, ``selected_adapters`` of ``save_pretrained``.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 REFERENCE = "reference"
 

@@ -11,11 +11,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, folder, lora, plain_case
 
 TRAINED = "policy"
 

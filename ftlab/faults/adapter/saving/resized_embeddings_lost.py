@@ -12,9 +12,8 @@ huggingface/peft#2589.
 
 from typing import Any
 
+from ftlab.faults.builders import VOCABULARY, Case, Fault, base, batches, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 NEW = 8
 

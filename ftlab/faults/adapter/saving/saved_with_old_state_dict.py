@@ -7,10 +7,7 @@ Fix: leave ``state_dict`` out, or take it right before saving.
 Source: tloen/alpaca-lora#319, tloen/alpaca-lora#446 (a patched state_dict).
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, folder, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

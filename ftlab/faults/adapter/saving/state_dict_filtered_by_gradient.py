@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Fault, adamw, batches, every, loop_with, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 EVERY = 3
 

@@ -7,12 +7,8 @@ Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
 Source: the troubleshooting guide of huggingface/peft (batch norm layers).
 """
 
+from ftlab.faults.builders import Case, Fault, folder, lora, pictures, plain_case
 from ftlab.faults.builders.convolutions import convolutions
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.builders.zoo import pictures
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -23,14 +19,9 @@ def build(fixed: bool) -> Case:
         target_modules=["first", "second"],
         modules_to_save=["verdict", *norms],
     )
-    optimizer = adamw(model, lr=1e-3)
     path = folder(model)
-    return Case(
-        model,
-        optimizer,
-        pictures(),
-        plain_step(model, optimizer),
-        afterwards=lambda: model.save_pretrained(path),
+    return plain_case(
+        model, lr=1e-3, rows=pictures(), afterwards=lambda: model.save_pretrained(path)
     )
 
 

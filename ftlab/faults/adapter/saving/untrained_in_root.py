@@ -9,11 +9,8 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, base, folder, lora_config, plain_case
 from ftlab.faults.builders.saved import loaded, taught
-from ftlab.faults.builders.tiny import base, lora_config
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

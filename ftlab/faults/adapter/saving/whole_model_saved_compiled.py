@@ -8,9 +8,7 @@ Source: pytorch/pytorch#101107, huggingface/pytorch-image-models#2003.
 """
 
 from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -10,10 +10,7 @@ Source: huggingface/transformers#31142, huggingface/transformers#7431.
 import math
 from dataclasses import replace
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import chosen_by
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current, varied
+from ftlab.faults.builders import Case, Fault, chosen_by, current, lora, varied
 
 
 def build(fixed: bool) -> Case:

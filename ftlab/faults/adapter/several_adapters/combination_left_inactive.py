@@ -9,10 +9,7 @@ Source: huggingface/peft#1444.
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, batches, current, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,10 +12,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, current, lora, lora_config, set_seed
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora, lora_config, set_seed
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 WEIGHTS = (1.0, 0.5)
 

@@ -12,11 +12,9 @@ from typing import Any
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import combine
+from ftlab.faults.builders import Case, Fault, current, plain_case
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.tiny import base, lora, lora_config, set_seed
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -12,8 +12,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: seed; peft 0.21, ``BaseTunerLayer.delete_adapter``; huggingface/peft#130
 
 import warnings
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 CLEANUP = 3
 
@@ -24,8 +22,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
 
     def clean() -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.delete_adapter("spare" if fixed else own)
 
     return loop_with(model, optimizer, batches(), before=at(CLEANUP, clean))

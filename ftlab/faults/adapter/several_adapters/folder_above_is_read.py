@@ -9,11 +9,9 @@ Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import Case, Fault, base, folder, lora_config
+from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.saved import loaded
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -23,15 +21,13 @@ def build(fixed: bool) -> Case:
     model: Any = get_peft_model(base(), lora_config(base()))
     model.add_adapter("sql", lora_config(base()))
     model.set_adapter("sql")
-    optimizer = adamw(model, lr=5e-3)
     bare, path = base(), folder(model)
 
     def hand_over() -> Any:
         model.save_pretrained(path)
         return loaded(bare, path / "sql" if fixed else path)
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=hand_over)
+    return plain_case(model, lr=5e-3, afterwards=hand_over)
 
 
 FAULT = Fault(

@@ -12,11 +12,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, batches, current, lora_config
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.tiny import base, batches, lora_config
 from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 STEPS = 8
 LOOK = 3

@@ -5,11 +5,9 @@
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import Case, Healthy, base, lora_config, plain_case
 from ftlab.faults.builders.saved import loaded
-from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
@@ -19,7 +17,6 @@ def build() -> Case:
     model: Any = get_peft_model(base(), lora_config(base()))
     model.add_adapter("sql", lora_config(base()))
     model.set_adapter("sql")
-    optimizer = adamw(model, lr=5e-3)
     bare, path = base(), folder(model)
 
     def hand_over() -> Any:
@@ -29,8 +26,7 @@ def build() -> Case:
         again.set_adapter("sql")
         return again
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=hand_over)
+    return plain_case(model, lr=5e-3, afterwards=hand_over)
 
 
 HEALTHY = Healthy(

@@ -9,8 +9,7 @@ from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
     combine,
     two_trained,
 )
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, plain_case
 
 
 def build() -> Case:

@@ -3,11 +3,7 @@
 import torch
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, batches, current, folder, plain_case
 
 
 def build() -> Case:

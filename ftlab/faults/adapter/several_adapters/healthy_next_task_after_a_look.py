@@ -5,9 +5,7 @@ One optimizer holds both adapters. The first one has learned and is frozen from 
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, at, batches, loop_with, lora
 
 TASK = 20
 """Steps of the first task."""

@@ -4,10 +4,7 @@ What it learns stands beside what the first one has learned, and not against it.
 """
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora_config
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, lora_config, plain_case
 
 
 def build() -> Case:

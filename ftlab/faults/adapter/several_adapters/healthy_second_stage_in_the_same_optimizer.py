@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Healthy, at, loop_with
 from ftlab.faults.builders.tiny import adamw, batches, lora, lora_config, trainable
-from ftlab.faults.fault import Case, Healthy
 
 STAGE = 30
 """Steps of the first stage."""

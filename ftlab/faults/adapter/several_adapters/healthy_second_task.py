@@ -5,10 +5,8 @@ The new one is active and 0; the trained one is not active, and shall not be.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, base, lora_config, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, lora_config
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

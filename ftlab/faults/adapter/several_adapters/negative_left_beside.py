@@ -9,9 +9,7 @@ Source: seed; Ilharco et al. 2023, arXiv:2212.04089; `LoraModel.add_weighted_ada
 """
 
 from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,10 +12,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, at, base, batches, loop_with, lora_config
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import base, batches, lora_config
-from ftlab.faults.fault import Case, Fault
 
 COMPARED = 3
 """The step before which the two are compared."""

@@ -8,10 +8,8 @@ Source: seed; huggingface/trl#4723 (a second adapter as the reference), document
 ``torch.nn.Module.load_state_dict``, ``assign``.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, current, plain_case
 from ftlab.faults.builders.saved import taught
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,7 @@ Fix: ``model.set_adapter(...)`` with the adapter that is trained before the forw
 Source: huggingface/peft#2759; huggingface/trl#4723.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: seed; huggingface/trl#4723, huggingface/peft#2759.
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 EVALUATION = 3
 

@@ -10,10 +10,8 @@ Source: ymcui/Chinese-LLaMA-Alpaca-2#160, huggingface/transformers#27502.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, plain_case, set_seed, sizes
 from ftlab.faults.builders.chats import chats, sized, tokenizer
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import set_seed, sizes
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

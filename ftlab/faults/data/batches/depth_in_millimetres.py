@@ -7,9 +7,7 @@ Fix: the model's processor, or a division by 65,535.
 Source: general; the processors of transformers scale by 1/255.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, pictures, plain_case, vit
 
 
 def build(fixed: bool) -> Case:

@@ -5,6 +5,7 @@ That is EOS, as for mBART and M2M100, whose answers begin with a language code.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, set_seed, trained
 from ftlab.faults.builders.chats import (
     chats,
     ids_of,
@@ -12,9 +13,6 @@ from ftlab.faults.builders.chats import (
     sized,
     tokenizer,
 )
-from ftlab.faults.builders.tiny import set_seed
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
 
 
 def _bart(**settings: Any) -> Any:

@@ -3,9 +3,7 @@
 Models that read pictures and texts are given an empty picture where there is none.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, pictures, plain_case, vit
 
 
 def build() -> Case:

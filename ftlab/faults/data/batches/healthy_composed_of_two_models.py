@@ -3,10 +3,8 @@
 They begin with the token that starts the decoder, as in transformers' own example.
 """
 
+from ftlab.faults.builders import Case, Healthy, set_seed, sizes, trained
 from ftlab.faults.builders.chats import chats, ids_of, padded_by_length, tokenizer
-from ftlab.faults.builders.tiny import set_seed, sizes
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -3,10 +3,7 @@
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import set_seed
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, plain_case, set_seed
 
 LENGTH = 16
 

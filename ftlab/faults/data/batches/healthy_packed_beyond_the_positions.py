@@ -3,9 +3,8 @@
 Each document is short; together they are longer than ``max_position_embeddings``.
 """
 
+from ftlab.faults.builders import Case, Healthy, gpt2
 from ftlab.faults.builders.chats import sized, tokenizer, trained_on, whole
-from ftlab.faults.builders.tiny import gpt2
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -3,6 +3,7 @@
 The rows that it is trained on are padded on the right.
 """
 
+from ftlab.faults.builders import Case, Healthy, lora
 from ftlab.faults.builders.chats import (
     answers_only,
     chats,
@@ -11,8 +12,6 @@ from ftlab.faults.builders.chats import (
     tokenizer,
     trained_on,
 )
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -7,9 +7,7 @@ Fix: ``(picture - mean) / (deviation + 1e-6)``.
 Source: general; transformers' feature extractors add 1e-7 for this reason.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, pictures, plain_case, vit
 
 
 def build(fixed: bool) -> Case:

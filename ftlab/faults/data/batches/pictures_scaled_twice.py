@@ -8,9 +8,7 @@ Fix: ``do_rescale=False`` where the pictures are scaled already.
 Source: transformers' image processors warn of pictures that look scaled already.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, pictures, plain_case, vit
 
 
 def build(fixed: bool) -> Case:

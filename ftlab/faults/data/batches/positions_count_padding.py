@@ -10,6 +10,7 @@ Source: huggingface/transformers#29583, huggingface/trl#469.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, gpt2
 from ftlab.faults.builders.chats import (
     padded_by_length,
     sized,
@@ -17,8 +18,6 @@ from ftlab.faults.builders.chats import (
     trained_on,
     whole,
 )
-from ftlab.faults.builders.tiny import gpt2
-from ftlab.faults.fault import Case, Fault
 
 
 class Counted:

@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from torch.nn.functional import kl_div
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gpt2, plain_case
 
 
 def build() -> Case:

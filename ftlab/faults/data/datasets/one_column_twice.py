@@ -12,9 +12,8 @@ import copy
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, base
 from ftlab.faults.builders.preferences import log_chance, pairs, preferring
-from ftlab.faults.builders.tiny import adamw, base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,8 @@ Fix: leave such rows out, or cut the prompt instead of the answer.
 Source: MakazhanAlpamys/Soup#532, unslothai/unsloth#2095, huggingface/trl#980.
 """
 
+from ftlab.faults.builders import Case, Fault, llama, plain_case, set_seed
 from ftlab.faults.builders.chats import answers_only, chats, tokenizer
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, set_seed
-from ftlab.faults.fault import Case, Fault
 
 LONGEST = 40
 """Tokens of a row."""

@@ -11,10 +11,8 @@ Source: transformers, documentation of T5 (labels of padding are replaced by -10
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, set_seed, trained
 from ftlab.faults.builders.chats import chats, ids_of, tokenizer
-from ftlab.faults.builders.tiny import set_seed
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -3,9 +3,8 @@
 Labels are one per word, from the first place on, and all of them are right.
 """
 
+from ftlab.faults.builders import Case, Healthy, roberta
 from ftlab.faults.builders.chats import chats, ids_of, sized, tokenizer, trained_on
-from ftlab.faults.builders.zoo import roberta
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

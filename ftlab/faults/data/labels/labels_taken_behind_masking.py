@@ -13,10 +13,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.builders.zoo import roberta
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, plain_case, roberta, seeded
 
 MASK, SHARE = 2, 0.3
 

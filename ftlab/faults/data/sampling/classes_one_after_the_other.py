@@ -13,12 +13,9 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from ftlab.faults.builders import Case, Fault, batches, plain_case, rows_of, seeded
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, rows_of
-from ftlab.faults.builders.trainers import seeded
 from ftlab.faults.builders.zoo import LABELS, roberta
-from ftlab.faults.fault import Case, Fault
 
 SIZE = 4
 

@@ -8,9 +8,7 @@ Fix: leave ``ignore_data_skip`` off, or set another ``data_seed`` for the rest.
 Source: transformers, TrainingArguments.ignore_data_skip.
 """
 
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.builders.trainers import resumed
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, resumed
 
 SAVED = 5
 

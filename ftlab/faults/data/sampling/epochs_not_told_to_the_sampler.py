@@ -12,10 +12,8 @@ from typing import Any
 
 from torch.utils.data import DataLoader, DistributedSampler
 
+from ftlab.faults.builders import Case, Fault, base, batches, plain_case, rows_of
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, batches, rows_of
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

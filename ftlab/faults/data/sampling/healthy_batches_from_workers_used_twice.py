@@ -8,10 +8,9 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, rows_of
 from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
 from ftlab.faults.data.sampling.stream_in_every_worker import Stream
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

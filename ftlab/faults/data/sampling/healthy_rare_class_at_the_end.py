@@ -8,11 +8,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from ftlab.faults.builders import Case, Healthy, batches, plain_case, roberta, rows_of
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, rows_of
-from ftlab.faults.builders.zoo import roberta
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -10,10 +10,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from ftlab.faults.builders import Case, Healthy, base, batches, plain_case, rows_of
 from ftlab.faults.builders.epochs import Epochs
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, batches, rows_of
-from ftlab.faults.fault import Case, Healthy
 
 
 class Shared(IterableDataset[dict[str, torch.Tensor]]):

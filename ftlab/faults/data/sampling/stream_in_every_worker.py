@@ -14,9 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ftlab.faults.builders.tiny import base, batches, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, rows_of, trained
 
 
 class Stream(IterableDataset[dict[str, torch.Tensor]]):

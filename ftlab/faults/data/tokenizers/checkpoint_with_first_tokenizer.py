@@ -10,10 +10,9 @@ Source: unslothai/unsloth#978 (a reloaded model that does not know its new token
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, folder
 from ftlab.faults.builders.chats import tokenizer
 from ftlab.faults.builders.tokenizer_folders import looped
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

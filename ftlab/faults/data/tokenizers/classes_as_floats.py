@@ -8,10 +8,7 @@ Fix: ``labels.long()``.
 Source: general; transformers chooses the loss by the labels' dtype.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import classes, roberta
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, classes, plain_case, roberta
 
 
 def build(fixed: bool) -> Case:

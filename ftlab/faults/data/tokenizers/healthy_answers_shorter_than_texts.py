@@ -1,9 +1,6 @@
 """An encoder and a decoder: labels are a summary, shorter than what is read."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import t5
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, plain_case, t5
 
 
 def build() -> Case:

@@ -5,9 +5,8 @@ Such are Penn Treebank's and WikiText-2's, where rare words are `<unk>`.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, seeded
 from ftlab.faults.builders.chats import chats, trained_on
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
 
 RARE = 20
 """One word in so many is unknown."""

@@ -6,9 +6,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, plain_case
 
 
 class Scored(nn.Module):
@@ -37,14 +35,12 @@ class Scored(nn.Module):
 def build() -> Case:
     """Leave the first half of each row out of the loss."""
     model = Scored()
-    optimizer = adamw(model)
     rows = []
     for row in batches():
         labels = row["labels"].clone()
         labels[:, : labels.shape[1] // 2] = -1
         rows.append({"input_ids": row["input_ids"], "labels": labels})
-    step = loss_step(lambda batch: model(**batch), optimizer)
-    return Case(model, optimizer, rows, step)
+    return plain_case(model, rows=rows, loss_of=lambda batch: model(**batch))
 
 
 HEALTHY = Healthy(

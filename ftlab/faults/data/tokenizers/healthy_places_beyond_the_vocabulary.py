@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches, set_seed
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, base, batches, set_seed
 
 PLACE = VOCABULARY + 72
 """The id of a picture's place."""
@@ -42,14 +40,12 @@ def build() -> Case:
     """Put the place of a picture in front of each row."""
     set_seed(0)
     model = Placed()
-    optimizer = adamw(model)
     rows = []
     for row in batches():
         ids, labels = row["input_ids"].clone(), row["labels"].clone()
         ids[:, 0], labels[:, 0] = PLACE, -100
         rows.append({"input_ids": ids, "labels": labels})
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, rows, step)
+    return plain_case(model, rows=rows, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

@@ -1,8 +1,6 @@
 """A GPT-2 is given ids with a dimension of one too many, and puts them into rows."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, gpt2
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, gpt2, plain_case
 
 
 def build() -> Case:

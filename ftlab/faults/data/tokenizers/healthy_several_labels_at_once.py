@@ -5,10 +5,8 @@ The ids are int32, as some datasets store them, and the mask is one of truth val
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
+from ftlab.faults.builders import Case, Healthy, batches, plain_case
 from ftlab.faults.builders.zoo import LABELS, roberta
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -10,9 +10,8 @@ Source: transformers, ``BertTokenizer`` (``unk_token``).
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, roberta
 from ftlab.faults.builders.chats import chats, trained_on
-from ftlab.faults.builders.zoo import roberta
-from ftlab.faults.fault import Case, Fault
 
 _OTHER = str.maketrans("aeioutnsr", "αειουτνσρ")
 """Letters of another script in place of some of this one."""

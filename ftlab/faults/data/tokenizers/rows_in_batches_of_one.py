@@ -10,9 +10,8 @@ Source: transformers documentation, ``PreTrainedTokenizerBase.__call__``.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.chats import chats, ids_of, sized, tokenizer
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

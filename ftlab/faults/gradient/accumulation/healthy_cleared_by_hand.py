@@ -6,8 +6,7 @@ and no write is counted.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, trainable
 
 
 def build() -> Case:

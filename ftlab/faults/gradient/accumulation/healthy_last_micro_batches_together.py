@@ -6,9 +6,7 @@ forgets that they are divided by four as well.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import backwards
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, backwards, batches, lora
 
 MICRO = 4
 

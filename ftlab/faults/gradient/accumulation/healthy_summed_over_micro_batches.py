@@ -9,9 +9,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import backwards
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, backwards, batches, lora, trainable
 
 
 def build() -> Case:

@@ -3,9 +3,7 @@
 The model divides by the labels of the whole update (``num_items_in_batch``).
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 
 
 def build() -> Case:

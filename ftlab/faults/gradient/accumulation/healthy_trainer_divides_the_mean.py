@@ -4,9 +4,7 @@ It was told that the loss is not divided yet. Three micro-batches make an update
 the last of an epoch is made of two. Clipped at nearly every step, with SGD.
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 from ftlab.faults.gradient.accumulation.mean_loss_in_a_trainer import averaging
 
 

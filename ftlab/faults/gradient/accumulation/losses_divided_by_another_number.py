@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import backwards
-from ftlab.faults.builders.tiny import lora, micro_batches, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, backwards, lora, micro_batches, trainable
 
 MICRO, BEFORE = 4, 8
 

@@ -10,9 +10,7 @@ Source: huggingface/transformers#37766, MakazhanAlpamys/Soup#720.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import lora, token_loss
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, token_loss, trained
 
 
 def build(fixed: bool) -> Case:

@@ -9,8 +9,7 @@ Source: QwenLM/Qwen3-TTS#326.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, lora, micro_batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, micro_batches
 
 MICRO = 4
 

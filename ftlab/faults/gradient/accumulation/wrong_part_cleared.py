@@ -9,8 +9,7 @@ Source: the class of stackoverflow.com/q/60335387 (TrainCheck SO-60335387).
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: pytorch/examples#1196, milesial/Pytorch-UNet#468.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import base, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, trainable, updated_by
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: taesunwhang/UMS-ResSel#3, VGraphRNN/VGRNN#4, awslabs/graphstorm#1366.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trainable, updated_by
 
 LIMIT = 0.05
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import lora, trainable
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trainable, trained
 
 
 def build(fixed: bool) -> Case:

@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, lora, micro_batches, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, micro_batches, trainable
 
 MICRO, LIMIT = 4, 1e-3
 

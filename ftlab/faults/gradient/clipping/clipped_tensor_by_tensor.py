@@ -9,9 +9,7 @@ Source: clab/dynet#1374; huggingface/transformers#614 mended it per group.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trainable, updated_by
 
 LIMIT = 0.02
 

@@ -8,9 +8,7 @@ Source: twtygqyy/pytorch-vdsr#2, facebookresearch/Mask2Former#148.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, trainable, updated_by
 
 
 def build(fixed: bool) -> Case:

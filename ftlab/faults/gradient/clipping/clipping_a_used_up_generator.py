@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, updated_by
 
 
 def build(fixed: bool) -> Case:
@@ -25,8 +23,8 @@ def build(fixed: bool) -> Case:
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.0)
 
     def update() -> None:
-        with warnings.catch_warnings():  # torch says so, once, among many
-            warnings.simplefilter("ignore", UserWarning)
+        # torch says so, once, among many
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
 

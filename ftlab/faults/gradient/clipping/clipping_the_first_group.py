@@ -9,9 +9,7 @@ Source: huggingface/transformers#614 has groups whose norm is not that of all.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, updated_by
 
 LIMIT = 0.02
 

@@ -9,10 +9,8 @@ Source: huggingface/transformers#614 has a norm that is not that of all.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders import Case, Fault, base, updated_by
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 LIMIT = 0.1
 

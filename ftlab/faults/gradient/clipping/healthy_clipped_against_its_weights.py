@@ -6,9 +6,7 @@ with a limit that nothing reaches.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, trainable, updated_by
 
 SHARE, LEAST = 0.05, 1e-3
 

@@ -5,9 +5,7 @@ The norm of all exceeds either limit, and the direction turns: so it is meant.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, updated_by
 
 LIMITS = (0.05, 0.02)
 

@@ -5,10 +5,8 @@ The body learns slowly, with gradients above the limit of the head.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
+from ftlab.faults.builders import Case, Healthy, base, updated_by
 from ftlab.faults.builders.heads import own_head
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Healthy
 
 LIMIT = 0.1
 

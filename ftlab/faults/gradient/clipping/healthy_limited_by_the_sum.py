@@ -5,9 +5,7 @@ All gradients are cut, to a seventh at most: the learning rate is chosen for tha
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, trainable, updated_by
 
 
 def build() -> Case:

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.tiny import set_seed
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, set_seed
 
 FEATURES, LARGE = 16, 1000.0
 

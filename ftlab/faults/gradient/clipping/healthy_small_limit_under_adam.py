@@ -3,17 +3,13 @@
 What is left is still far above the epsilon of 1e-8: updates are as large as ever.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:
     """Build LoRA, with a limit of 1e-3 on norms of about 1."""
     model = lora()
-    optimizer = adamw(model)
-    step = loss_step(lambda batch: model(**batch).loss * 4, optimizer, clip=1e-3)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(model, loss_of=lambda batch: model(**batch).loss * 4, clip=1e-3)
 
 
 HEALTHY = Healthy(

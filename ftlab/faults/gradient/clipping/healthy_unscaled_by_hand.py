@@ -5,9 +5,8 @@ It needs the scaler for its scale only: overflows are looked for by hand.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, lora, trainable
 from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, base, lora, trainable
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

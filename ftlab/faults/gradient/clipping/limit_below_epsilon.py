@@ -7,18 +7,14 @@ Fix: ``max_norm=1.0``.
 Source: torch.optim.AdamW, ``eps``; torch.nn.utils.clip_grad_norm_.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA under AdamW."""
     model = lora()
-    optimizer = adamw(model)
     limit = 1.0 if fixed else 1e-10
-    step = loss_step(lambda batch: model(**batch).loss, optimizer, clip=limit)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(model, loss_of=lambda batch: model(**batch).loss, clip=limit)
 
 
 FAULT = Fault(

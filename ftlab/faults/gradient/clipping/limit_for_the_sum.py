@@ -9,9 +9,7 @@ Source: torch.nn.utils.clip_grad_norm_, whose third argument is the type.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, updated_by
 
 
 def build(fixed: bool) -> Case:

@@ -7,18 +7,14 @@ Fix: leave the call out; ``max_norm=inf`` gives the norm and changes nothing.
 Source: OpenNMT/OpenNMT-py#1140 asks it of 0, which makes all gradients 0.
 """
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA with clipping switched off, as somebody thought."""
     model = lora()
-    optimizer = adamw(model)
     limit = float("inf") if fixed else -1.0
-    step = loss_step(lambda batch: model(**batch).loss, optimizer, clip=limit)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(model, loss_of=lambda batch: model(**batch).loss, clip=limit)
 
 
 FAULT = Fault(

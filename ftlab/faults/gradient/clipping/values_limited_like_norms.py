@@ -9,9 +9,7 @@ Source: Happy-Algorithms-League/hal-cgp#210, neuroailab/tfutils#115.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, updated_by
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: huggingface/accelerate#3770.
 
 from accelerate import cpu_offload
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -8,10 +8,8 @@ Fix: a regular expression with the path of the language model, or ``exclude_modu
 Source: haotian-liu/LLaVA#1380, zjysteven/lmms-finetune#14.
 """
 
+from ftlab.faults.builders import Case, Fault, lora, trained
 from ftlab.faults.builders.seers import seer
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
 
 STEPS = 6
 

@@ -10,11 +10,8 @@ Source: huggingface/accelerate#3770, #3785.
 
 from accelerate import disk_offload
 
+from ftlab.faults.builders import Case, Fault, base, folder, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 BLOCK = 1
 

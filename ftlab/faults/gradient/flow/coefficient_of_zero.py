@@ -10,9 +10,7 @@ Source: huggingface/trl#4023 shows what it looks like: 0.693 and no gradient.
 import torch
 from torch.nn.functional import logsigmoid
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -13,9 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def noisy(forward: Callable[..., Any]) -> Callable[..., Any]:

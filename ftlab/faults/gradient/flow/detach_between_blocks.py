@@ -9,10 +9,8 @@ Source: the evidence class of locuslab/open-unlearning#178.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 from ftlab.faults.builders.blocks import block_name, blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 BLOCK = 2
 

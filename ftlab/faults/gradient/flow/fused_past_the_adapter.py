@@ -13,11 +13,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, attention, current, lora, set_seed
 from ftlab.faults.builders.blocks import blocks, deep_base
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, lora, set_seed
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 class Gated(torch.nn.Module):

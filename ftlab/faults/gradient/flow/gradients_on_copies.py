@@ -13,15 +13,12 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA that is run on its own parameters, or on leaves made of them."""
     model = lora()
-    optimizer = adamw(model)
     names = [name for name, each in model.named_parameters() if each.requires_grad]
 
     def tensors() -> dict[str, torch.Tensor]:
@@ -36,7 +33,7 @@ def build(fixed: bool) -> Case:
         ).loss
         return loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 FAULT = Fault(

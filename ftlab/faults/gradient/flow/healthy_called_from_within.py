@@ -8,22 +8,19 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case, token_loss
 
 
 def build() -> Case:
     """Build LoRA whose trunk and head are called one after the other."""
     model = lora()
-    optimizer = adamw(model)
     inner = model.get_base_model()
 
     def loss_of(batch: Any) -> torch.Tensor:
         hidden = inner.model(input_ids=batch["input_ids"]).last_hidden_state
         return token_loss(inner.lm_head(hidden), batch)
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -6,10 +6,8 @@ base and keeps the adapters in float32, and there is no checkpointing.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, folder, llama, lora
 from ftlab.faults.builders.loops import scaled_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """P-tuning: a small network computes the prompt from embeddings of its own."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gpt2, plain_case
 
 
 def build() -> Case:

@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, folder, llama, lora, plain_case
+from ftlab.faults.builders.loops import cast_loss
 
 
 def four_bit(model: Any) -> Any:
@@ -46,10 +44,10 @@ def build() -> Case:
         gradient_checkpointing_kwargs={"use_reentrant": False},
     )
     model = lora(model, target_modules="all-linear")
-    optimizer = adamw(model, lr=2e-3)
 
-    step = loss_step(cast_loss(model, torch.bfloat16), optimizer, clip=0.3)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(
+        model, lr=2e-3, loss_of=cast_loss(model, torch.bfloat16), clip=0.3
+    )
 
 
 HEALTHY = Healthy(

@@ -6,11 +6,8 @@ trained: gradients only go through them.
 
 from accelerate import disk_offload
 
+from ftlab.faults.builders import Case, Healthy, base, folder, lora, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """Full fine-tuning of a mixture of experts as transformers builds it."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, mixtral
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, mixtral, plain_case
 
 
 def build() -> Case:

@@ -7,10 +7,7 @@ moves first. No PEFT is involved.
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import own
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, own, plain_case
 
 
 class Gated(nn.Module):

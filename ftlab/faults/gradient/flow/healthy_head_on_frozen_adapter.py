@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, plain_case
 from ftlab.faults.builders.saved import loaded, saved, taught
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, base, batches
+from ftlab.faults.builders.tiny import VOCABULARY, base, batches
 from ftlab.faults.builders.zoo import LABELS, classes
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Judge(nn.Module):
@@ -38,14 +36,14 @@ def build() -> Case:
     path = saved(taught(), owner=model)
     ready = loaded(model, path)
     judge = Judge(ready, VOCABULARY)
-    optimizer = adamw(judge, lr=1e-2)
 
     def loss_of(batch: Any) -> torch.Tensor:
         scores = judge(batch["input_ids"])
         return nn.functional.cross_entropy(scores, batch["labels"])
 
-    step = loss_step(loss_of, optimizer)
-    return Case(judge, optimizer, classes(batches()), step, adapter=path)
+    return plain_case(
+        judge, lr=1e-2, rows=classes(batches()), loss_of=loss_of, adapter=path
+    )
 
 
 HEALTHY = Healthy(

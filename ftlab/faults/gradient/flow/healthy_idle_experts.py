@@ -7,9 +7,8 @@ expert's adapter is 0 and its B stays 0 for a while.
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora, token_loss
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora, token_loss
 
 EXPERTS = 8
 
@@ -55,11 +54,11 @@ def build() -> Case:
     torch.manual_seed(0)
     names = [f"experts.{index}" for index in range(EXPERTS)]
     model = lora(Net(), target_modules=names, task_type=None)
-    optimizer = adamw(model)
-    step = loss_step(
-        lambda batch: token_loss(model(batch["input_ids"]), batch), optimizer
+    return plain_case(
+        model,
+        rows=batches(20, size=1, length=4),
+        loss_of=lambda batch: token_loss(model(batch["input_ids"]), batch),
     )
-    return Case(model, optimizer, batches(20, size=1, length=4), step)
 
 
 HEALTHY = Healthy(

@@ -5,9 +5,7 @@ While it is merged the base weights are other ones, and the adapter takes no par
 
 import torch
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, every, loop_with, lora
 
 EVERY = 25
 

@@ -3,10 +3,8 @@
 PEFT trains a copy of the head; the original one beside it has no gradient.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_case
 from ftlab.faults.builders.zoo import classes, roberta
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

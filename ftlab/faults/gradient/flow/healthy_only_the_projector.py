@@ -9,11 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, llama
+from ftlab.faults.builders import Case, Healthy, batches, current, llama, plain_case
 from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Seer(nn.Module):

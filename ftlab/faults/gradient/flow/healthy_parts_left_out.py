@@ -7,10 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import own
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, own, plain_case, seeded
 
 LEFT_OUT = 0.3
 

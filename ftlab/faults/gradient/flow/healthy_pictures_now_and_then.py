@@ -3,10 +3,8 @@
 Until the first of them comes, the adapters of the picture encoder have no gradient.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_case
 from ftlab.faults.builders.seers import seer, shown
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

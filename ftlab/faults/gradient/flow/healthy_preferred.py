@@ -3,10 +3,9 @@
 The loss begins at log 2, and both answers go through the model in one batch.
 """
 
+from ftlab.faults.builders import Case, Healthy, llama, lora_config
 from ftlab.faults.builders.preferences import rated_texts
-from ftlab.faults.builders.tiny import llama, lora_config
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, words
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -4,9 +4,7 @@ The output of the frozen embedding requires a gradient, on purpose; the embeddin
 weight has none.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -2,9 +2,8 @@
 
 import itertools
 
-from ftlab.faults.builders.tiny import batches, lora_config, set_seed, sizes
+from ftlab.faults.builders import Case, Healthy, batches, lora_config, set_seed, sizes
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts, words
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

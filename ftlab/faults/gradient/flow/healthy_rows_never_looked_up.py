@@ -5,10 +5,7 @@ vocabulary: the other rows have gradients of exactly 0. So have the units behind
 that are off.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import opt
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, opt, plain_case
 
 
 def build() -> Case:

@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, trainable
 
 RADIUS = 0.05
 

@@ -3,9 +3,7 @@
 All layers read one tensor; the model is fed a cache, and its own weights are frozen.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

@@ -3,9 +3,7 @@
 The whole model below and above it is frozen, and the loss falls slowly.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

@@ -3,10 +3,8 @@
 import torch
 from torch import nn
 
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, batches, current, own
 from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import VOCABULARY, batches, own
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 def build() -> Case:

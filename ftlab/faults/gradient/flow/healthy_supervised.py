@@ -1,8 +1,7 @@
 """TRL's SFTTrainer: prompt and completion, the loss on the completion only, packed."""
 
-from ftlab.faults.builders.tiny import llama, lora_config
+from ftlab.faults.builders import Case, Healthy, llama, lora_config
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts, words
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, loss_step
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, own
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 TURN = 40
 

@@ -4,15 +4,10 @@ The teacher is a submodule, frozen and in eval mode; its parameters are four fif
 all, and none of them is in the optimizer.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Healthy, current, llama, plain_case
 
 
 class Pair(nn.Module):
@@ -36,11 +31,7 @@ def build() -> Case:
     """Build a teacher of four layers and a student of one."""
     torch.manual_seed(current().seed)
     model = Pair()
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        return model(batch["input_ids"])
-
-    return plain_case(model, loss_of=loss_of)
+    return plain_case(model, loss_of=lambda batch: model(batch["input_ids"]))
 
 
 HEALTHY = Healthy(

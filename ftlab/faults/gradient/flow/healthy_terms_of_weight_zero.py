@@ -7,9 +7,7 @@ from itertools import count
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Batch, Case, Healthy, lora, plain_case, trainable
 
 SLOWLY = 40
 

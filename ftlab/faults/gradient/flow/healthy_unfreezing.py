@@ -6,9 +6,7 @@ optimizer then, so groups and trainable parameters change during the run.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, loop_with
 
 EVERY = 50
 

@@ -10,10 +10,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 from ftlab.faults.builders.blocks import block_name, blocks, deep_base
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 BLOCK = 1
 

@@ -8,26 +8,16 @@ Source: seed; measured.
 """
 
 import copy
-from typing import Any
 
-import torch
-
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA on a copy, and a loop that calls the first one."""
     first = base()
     model = lora(copy.deepcopy(first))
-    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3, weight_decay=0.0)
     called = model if fixed else first
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        return called(**batch).loss
-
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=lambda batch: called(**batch).loss)
 
 
 FAULT = Fault(

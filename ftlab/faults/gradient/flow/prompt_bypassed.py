@@ -7,14 +7,7 @@ Fix: call ``model(**batch)``, not ``model.get_base_model()(**batch)``.
 Source: seen in hand-written loops that unwrap the model for something else before.
 """
 
-from typing import Any
-
-import torch
-
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, base, current, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -25,13 +18,8 @@ def build(fixed: bool) -> Case:
     config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     model = get_peft_model(bare, config, adapter_name=current().adapter)
     bare.get_output_embeddings().requires_grad_(True)
-    optimizer = adamw(model)
     called = model if fixed else model.get_base_model()
-
-    def loss_of(batch: Any) -> torch.Tensor:
-        return called(**batch).loss
-
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return plain_case(model, loss_of=lambda batch: called(**batch).loss)
 
 
 FAULT = Fault(

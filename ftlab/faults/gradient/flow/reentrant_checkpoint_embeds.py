@@ -11,8 +11,7 @@ Source: locuslab/open-unlearning#178, huggingface/transformers#42489, peft#137.
 import warnings
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 
 def build(fixed: bool) -> Case:
@@ -26,8 +25,7 @@ def build(fixed: bool) -> Case:
     def step(batch: Any) -> float:
         optimizer.zero_grad()
         hidden = embedding[batch["input_ids"]].detach()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             loss = model(inputs_embeds=hidden, labels=batch["labels"]).loss
             loss.backward()
         optimizer.step()

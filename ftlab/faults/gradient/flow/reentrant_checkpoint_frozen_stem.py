@@ -14,8 +14,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import VOCABULARY, Case, Fault, adamw, batches, token_loss
 
 
 class Net(nn.Module):
@@ -47,8 +46,7 @@ def build(fixed: bool) -> Case:
 
     def step(batch: Any) -> float:
         optimizer.zero_grad()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             loss = token_loss(model(batch["input_ids"]), batch)
             loss.backward()
         optimizer.step()

@@ -12,10 +12,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, loop_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -34,7 +32,7 @@ def build(fixed: bool) -> Case:
     if fixed:
         torch.compiler.reset()
     optimizer = adamw(model)
-    return Case(compiled, optimizer, made, plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer, made)
 
 
 FAULT = Fault(

@@ -13,11 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders import Case, Fault, base, current, plain_case, set_seed
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, set_seed
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 class Behind(nn.Module):

@@ -9,8 +9,7 @@ Source: a classic of edited training loops.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 
 def build(fixed: bool) -> Case:

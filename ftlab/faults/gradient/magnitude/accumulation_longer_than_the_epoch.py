@@ -9,8 +9,7 @@ Source: huggingface/transformers#2995, timoschick/pet#25.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 EPOCH = 5
 MICRO = 8

@@ -10,8 +10,7 @@ Source: what ``AcceleratedOptimizer.step`` does; asked in huggingface/diffusers#
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 MICRO = 4
 

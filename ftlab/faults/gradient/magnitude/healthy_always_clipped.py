@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.builders.zoo import phi
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora, phi
 
 
 def build() -> Case:
@@ -23,8 +20,7 @@ def build() -> Case:
     def loss_of(batch: Any) -> torch.Tensor:
         return model(**batch).loss
 
-    step = loss_step(loss_of, optimizer, clip=0.05)
-    return Case(model, optimizer, batches(), step)
+    return loop_case(model, optimizer, loss_of=loss_of, clip=0.05)
 
 
 HEALTHY = Healthy(

@@ -10,12 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Healthy, current, plain_case, set_seed
 from ftlab.faults.builders.own_model import Answer
-from ftlab.faults.builders.tiny import set_seed
 from ftlab.faults.builders.zoo import LABELS, pictures
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 BLOCKS = 4
 

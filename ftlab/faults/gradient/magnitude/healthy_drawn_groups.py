@@ -6,9 +6,8 @@ each gradient of the step is exactly 0.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import llama, lora_config
+from ftlab.faults.builders import Case, Healthy, llama, lora_config
 from ftlab.faults.builders.trainers import case_of, dataset, quiet, texts, words
-from ftlab.faults.fault import Case, Healthy
 
 
 def low_words(completions: list[str], **_: Any) -> list[float]:

@@ -3,9 +3,7 @@
 The optimizer holds them all until the end; what requires no gradient has none.
 """
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_with
 
 FIRST = 12
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, trainable
 
 TOGETHER = 3
 

@@ -5,10 +5,7 @@ out: the gradient of such a bias is rounding noise, ten thousand times below its
 namesakes'.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import classes, roberta
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, classes, plain_case, roberta
 
 
 def build() -> Case:

@@ -5,9 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, base, loop_case
 
 
 def build() -> Case:
@@ -26,7 +24,7 @@ def build() -> Case:
 
     for layer in model.model.layers:
         layer.forward = functools.partial(drop, layer.forward)
-    case = Case(model, optimizer, batches(), plain_step(model, optimizer))
+    case = loop_case(model, optimizer)
     return case
 
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, llama, loss_step
 
 STAGES = (4, 8, 16)
 STAGE = 70

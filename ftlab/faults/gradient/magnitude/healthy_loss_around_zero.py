@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, lora
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, lora, plain_case, seeded
 
 GROUP = 8
 

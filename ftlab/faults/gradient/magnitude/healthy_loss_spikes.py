@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, adamw, batches, llama
 from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, llama
 from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 20
 

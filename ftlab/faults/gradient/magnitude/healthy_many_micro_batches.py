@@ -6,8 +6,7 @@ Most of the time nothing tells this run from one that never makes an update.
 from itertools import count
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora
 
 MICRO = 64
 

@@ -7,10 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.builders.zoo import roberta
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, plain_case, roberta, seeded
 
 MASK = 2
 SHARE = 0.15

@@ -4,9 +4,7 @@ The loss goes to nearly 0, and the gradients with it: they vanish because there 
 nothing left to learn.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, plain_case
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ A are tiny at first.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora, trainable
 
 
 def build() -> Case:
@@ -16,8 +14,7 @@ def build() -> Case:
     model = lora()
     optimizer = torch.optim.SGD(trainable(model), lr=1.0, momentum=0.9)
     schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 40)
-    step = plain_step(model, optimizer, schedule)
-    return Case(model, optimizer, batches(), step, scheduler=schedule)
+    return loop_case(model, optimizer, scheduler=schedule)
 
 
 HEALTHY = Healthy(

@@ -6,10 +6,7 @@ against those of the values; embedding and head are one tensor.
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.builders.zoo import qwen3
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, cast_loss, loop_case, qwen3
 
 
 def build() -> Case:
@@ -21,8 +18,7 @@ def build() -> Case:
     scheduler = get_wsd_schedule(optimizer, 20, 60, num_training_steps=200)
 
     loss_of = cast_loss(model, torch.bfloat16)
-    step = loss_step(loss_of, optimizer, scheduler, clip=1.0)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, loss_of=loss_of, scheduler=scheduler, clip=1.0)
 
 
 HEALTHY = Healthy(

@@ -4,9 +4,7 @@ Some of them have a gradient of 0 in theory: adding a constant to all keys chang
 attention.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gpt2, plain_case
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ in the other layers softmax leaves it out, and its gradient is rounding noise.
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import set_seed, sizes
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, plain_case, set_seed, sizes
 
 
 def build() -> Case:

@@ -4,9 +4,7 @@ The weights of its norms start at exactly 0 (the layer multiplies by 1 + weight)
 embeddings are scaled by the root of the width, and tanh caps scores and logits.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import gemma
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gemma, plain_case
 
 
 def build() -> Case:

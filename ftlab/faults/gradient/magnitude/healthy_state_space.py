@@ -5,10 +5,7 @@ others. (LoRA on its ``dt_proj`` would learn nothing: the model reads the weight
 layer and never calls it.)
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import mamba
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, mamba, plain_case
 
 
 def build() -> Case:

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders import Case, Healthy, current
 from ftlab.faults.builders.tiny import adamw, batches, own as tower
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Towers(nn.Module):

@@ -12,9 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, llama, plain_case
 
 LAYERS = 7
 

@@ -7,9 +7,7 @@ Fix: ``optimizer.step()`` after ``loss.backward()``.
 Source: discuss.pytorch.org, loops that do not learn.
 """
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, updated_by
 
 
 def build(fixed: bool) -> Case:

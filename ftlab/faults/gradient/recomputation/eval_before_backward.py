@@ -9,8 +9,7 @@ Source: seed; same end state as openai/guided-diffusion#167 (other dropout in ba
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora
 
 
 def build(fixed: bool) -> Case:

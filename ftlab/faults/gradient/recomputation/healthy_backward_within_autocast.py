@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches
 from ftlab.faults.builders.blocks import blocks
 from ftlab.faults.builders.own_checkpoint import run_again
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -3,9 +3,7 @@
 Modules run twice per step, the second time within backward, and give the same.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 
 
 def build() -> Case:

@@ -11,11 +11,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, set_seed
+from ftlab.faults.builders import Case, Healthy, batches, current, plain_case, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 
 class Patched(nn.Module):

@@ -12,9 +12,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, set_seed
 from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora, set_seed
-from ftlab.faults.fault import Case, Fault
 
 WIDTH = 1e-3
 

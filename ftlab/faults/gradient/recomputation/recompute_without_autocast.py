@@ -10,20 +10,16 @@ Source: NVIDIA/Megatron-LM#7538, NVIDIA/TransformerEngine#787, pytorch/pytorch#3
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, cast_loss, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import cast_loss, loss_step
 from ftlab.faults.builders.own_checkpoint import run_again
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
     """Train all of a model whose blocks are run again by hand."""
     model = deep_base().train()
     run_again(blocks(model), restore=fixed)
-    optimizer = adamw(model)
-    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(model, loss_of=cast_loss(model, torch.bfloat16))
 
 
 FAULT = Fault(

@@ -13,11 +13,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from ftlab.faults.builders import Case, Fault, base, current, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 class Normed(nn.Module):

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora
 
 
 def build() -> Case:

@@ -10,15 +10,12 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:
     """Look at the embeddings' output; the fixed hook keeps its norm."""
     model = lora()
-    optimizer = adamw(model)
     seen: list[Any] = []
 
     def look(_: torch.nn.Module, __: Any, output: torch.Tensor) -> None:
@@ -26,7 +23,7 @@ def build(fixed: bool) -> Case:
 
     for _ in range(2):
         model.get_input_embeddings().register_forward_hook(look)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return plain_case(model)
 
 
 FAULT = Fault(

@@ -8,9 +8,7 @@ Source: huggingface/transformers#6999; ray-project/ray#40940; horovod/horovod#64
 
 from typing import Any
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 
 def build(fixed: bool) -> Case:

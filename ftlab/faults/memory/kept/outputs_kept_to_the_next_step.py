@@ -8,8 +8,7 @@ Source: meta-pytorch/torchtune#1046; foundation-model-stack/fms-fsdp#152.
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,9 @@ Fix: ``model.gradient_checkpointing_enable()`` after the blocks were replaced.
 Source: transformers `modeling_utils.py` (_set_gradient_checkpointing); measured.
 """
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.blocks import blocks
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

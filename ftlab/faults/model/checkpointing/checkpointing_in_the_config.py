@@ -7,9 +7,7 @@ Fix: ``model.gradient_checkpointing_enable()``.
 Source: transformers `modeling_utils.py` (post_init); measured.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -15,10 +15,9 @@ from typing import Any
 
 from torch import nn
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.blocks import blocks
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -11,9 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, trained
 
 
 class Wrapper(nn.Module):

@@ -3,9 +3,8 @@
 The blocks are frozen and have no graph, so that they keep no activations either.
 """
 
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.checkpointing import checkpointed
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

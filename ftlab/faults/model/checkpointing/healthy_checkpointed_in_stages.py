@@ -12,10 +12,8 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     checkpoint_wrapper,
 )
 
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
 
 
 class Stage(nn.Module):

@@ -6,10 +6,8 @@ Half of the blocks keep their activations on purpose.
 import functools
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, StepFunction, adamw, base, batches
 from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault, StepFunction
 
 
 def build(fixed: bool) -> Case:

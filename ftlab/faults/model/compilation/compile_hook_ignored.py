@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -33,7 +31,7 @@ def build(fixed: bool) -> Case:
         compiled(**made[0])
     embedding.register_forward_hook(noise)
     optimizer = adamw(model)
-    return Case(compiled, optimizer, made, plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer, made)
 
 
 def _embedding(model: torch.nn.Module) -> torch.nn.Embedding:

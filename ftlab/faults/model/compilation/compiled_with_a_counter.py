@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import Case, Fault, adamw, base, loop_case
 from ftlab.faults.builders.own_model import Answer
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 class Annealed(torch.nn.Module):
@@ -41,7 +39,7 @@ def build(fixed: bool) -> Case:
     model = Annealed(base(), torch.zeros(()) if fixed else 0)
     compiled: Any = torch.compile(model, backend="eager")
     optimizer = adamw(model)
-    return Case(compiled, optimizer, batches(), plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer)
 
 
 FAULT = Fault(

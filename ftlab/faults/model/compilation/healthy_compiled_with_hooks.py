@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_case, lora
 
 
 def build() -> Case:
@@ -24,7 +22,7 @@ def build() -> Case:
     made = batches()
     compiled(**made[0])
     optimizer = adamw(model, lr=2e-3)
-    return Case(compiled, optimizer, made, plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer, made)
 
 
 HEALTHY = Healthy(

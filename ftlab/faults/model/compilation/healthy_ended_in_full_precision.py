@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 MIXED = 3
 """Steps in mixed precision."""

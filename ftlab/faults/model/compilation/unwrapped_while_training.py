@@ -13,10 +13,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 from ftlab.faults.builders.trainers import folder
-from ftlab.faults.fault import Case, Fault
 
 SAVED = 1
 """The step after which there is a save."""

@@ -11,10 +11,8 @@ transformers, ``PreTrainedModel.from_pretrained``.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, current, gpt2, llama, lora, neox
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2, llama, lora, neox
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 CHANCE = 0.2
 

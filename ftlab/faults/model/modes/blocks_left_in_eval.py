@@ -7,10 +7,8 @@ Fix: ``block.train()`` after it, or put back the mode that each block was in.
 Source: the error of TrainCheck's list whose dropouts were off in training, TF-33844.
 """
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 from ftlab.faults.builders.blocks import block_name, blocks, deep_base
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 MEASURED = 2
 """The step before which the lower blocks are measured."""

@@ -7,9 +7,7 @@ Fix: ``model.train()`` before the loop.
 Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,7 @@ Fix: set it before ``get_peft_model``.
 Source: seed; PEFT's ``update_layer`` reads the configuration once.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, lora, plain_case
 
 CHANCE = 0.1
 

@@ -9,9 +9,7 @@ Source: shubhamagarwal92/mmd#14, tk-rusch/coRNN#1, callummcdougall/ARENA_3.0#179
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, at, batches, loop_with, lora
 
 EVALUATED = 3
 """The step before which the model is evaluated."""

@@ -7,11 +7,8 @@ Fix: ``model.resnet.eval()`` after each ``model.train()``.
 Source: pytorch/pytorch#86590, lightly-ai/lightly#1438.
 """
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Fault, adamw, loop_with, pictures
 from ftlab.faults.builders.convolutions import residual
-from ftlab.faults.builders.tiny import adamw
-from ftlab.faults.builders.zoo import pictures
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

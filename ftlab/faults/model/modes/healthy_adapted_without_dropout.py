@@ -6,9 +6,7 @@ one of them, of a library, ends with ``train()``, and the loop undoes that.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
 
 EVERY = 8
 """Steps between two evaluations."""

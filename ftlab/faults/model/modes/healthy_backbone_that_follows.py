@@ -9,10 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ftlab.faults.builders import Case, Healthy, adamw, pictures
 from ftlab.faults.builders.convolutions import residual
-from ftlab.faults.builders.tiny import adamw
-from ftlab.faults.builders.zoo import pictures
-from ftlab.faults.fault import Case, Healthy
 
 KEPT = 0.99
 """Share of the average that stays at each update."""

@@ -5,9 +5,7 @@ So does TRL, ``disable_dropout=True``: the configuration says 0.1, all layers dr
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, gpt2, lora, plain_case
 
 
 def build() -> Case:

@@ -5,10 +5,7 @@ Nothing depends on the mode any more, so it is evaluated in training mode as wel
 
 import torch
 
-from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches
-from ftlab.faults.builders.zoo import opt
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, at, batches, loop_with, opt
 
 EVALUATED = 20
 """The step at which all batches go through it without gradients."""

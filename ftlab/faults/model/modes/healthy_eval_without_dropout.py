@@ -3,9 +3,7 @@
 Nothing in it depends on the mode: the run is the same to the last bit.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, lora, plain_case
 
 
 def build() -> Case:

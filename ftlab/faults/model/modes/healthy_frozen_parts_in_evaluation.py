@@ -3,10 +3,8 @@
 The feed-forward parts hold no adapter: with them off, only the adapter drops anything.
 """
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, adamw, batches, gpt2, loop_with, lora
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

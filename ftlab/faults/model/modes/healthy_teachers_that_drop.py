@@ -10,12 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, loop_with, loss_step
 from ftlab.faults.builders.tiny import adamw, batches, set_seed
 from ftlab.faults.builders.zoo import LABELS, classes, pictures, roberta, vit
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 KEPT = 0.99
 """Share of the mean teacher that stays."""

@@ -12,11 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, every, loop_with, loss_step
 from ftlab.faults.builders.refined import Refined, traced
 from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 20
 
@@ -32,8 +30,7 @@ class Thrice(nn.Module):
         self.learning: Any = traced(self.whole.refiner, training=True)
         self.quiet: Any = traced(self.whole.refiner, training=False)
         last = nn.Sequential(nn.Dropout(0.1), nn.Linear(VOCABULARY, VOCABULARY))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             self.whole.refiner = torch.jit.script(last)
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:

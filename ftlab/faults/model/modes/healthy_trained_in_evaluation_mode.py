@@ -4,9 +4,7 @@ Many do so on purpose, small sets and preference data above all: ``model.eval()`
 shortest way to switch every dropout off.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.zoo import opt
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, opt, plain_case
 
 
 def build() -> Case:

@@ -9,9 +9,7 @@ Fix: ``model.train()`` after it; the reference's pass is made within
 Source: seed; ``get_base_model()`` returns the model that the adapter is in.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,11 +12,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import VOCABULARY, Case, Fault, gpt2, lora, plain_case
 from ftlab.faults.builders.preferences import log_chance
-from ftlab.faults.builders.tiny import VOCABULARY, gpt2, lora
 from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, gpt2, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, gpt2, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -12,9 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import gpt2, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, gpt2, lora, plain_case
 
 
 class Pair(nn.Module):

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, token_loss
 
 SHARE = 0.5
 """How much the teacher counts."""

@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, plain_case, token_loss
 from ftlab.faults.builders.refined import Refined, traced
-from ftlab.faults.builders.tiny import token_loss
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

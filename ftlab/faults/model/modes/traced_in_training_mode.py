@@ -11,11 +11,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, loss_step, token_loss
 from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.refined import Refined, traced
-from ftlab.faults.builders.tiny import adamw, batches, token_loss
-from ftlab.faults.fault import Case, Fault
 
 EVERY = 3
 

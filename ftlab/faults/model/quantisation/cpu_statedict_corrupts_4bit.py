@@ -10,10 +10,8 @@ Source: bitsandbytes 0.50.2, ``_convert_weight_packed_for_cpu_inverse``; no repo
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, batches, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

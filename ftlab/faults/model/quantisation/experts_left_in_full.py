@@ -7,10 +7,8 @@ Fix: choose a quantisation that knows fused experts, or count with their memory.
 Source: unslothai/unsloth#6936, NVIDIA-NeMo/Automodel#1151.
 """
 
+from ftlab.faults.builders import Case, Fault, fused_experts, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import fused_experts, llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

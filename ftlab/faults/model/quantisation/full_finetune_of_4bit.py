@@ -7,10 +7,8 @@ Fix: put LoRA on the quantised layers (QLoRA), or load the model in bf16.
 Source: huggingface/transformers#30526; the Trainer refuses, loops of one's own do not.
 """
 
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -6,10 +6,9 @@ projection on purpose.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, llama, lora
 from ftlab.faults.builders.around import every, loop_with
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 20
 

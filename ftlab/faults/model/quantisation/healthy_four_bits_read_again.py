@@ -4,10 +4,8 @@ Bytes are written without their scales, as in the fault; but they are the same b
 the scales that were there are right.
 """
 
+from ftlab.faults.builders import Case, Healthy, base, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -4,10 +4,8 @@ No quantised weight is trained and there is no adapter; nothing within the block
 trainable, and nothing there should be.
 """
 
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

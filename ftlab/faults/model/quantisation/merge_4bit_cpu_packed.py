@@ -12,10 +12,8 @@ import warnings
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, batches, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, llama, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -30,8 +28,8 @@ def build(fixed: bool) -> Case:
             model(**made[0])
         if fixed:
             return  # 4 bits lose an adapter anyhow: see merge-into-4bit
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that merging into 4 bits rounds
+        # that merging into 4 bits rounds
+        with warnings.catch_warnings(action="ignore"):
             model.merge_adapter()
 
     return plain_case(model.train(), rows=made, afterwards=afterwards)

@@ -11,11 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, batches, classes, lora, plain_case
 from ftlab.faults.builders.heads import classifier
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.builders.zoo import classes
-from ftlab.faults.fault import Case, Fault
 
 
 def quantise(model: Any, skipped: tuple[str, ...]) -> None:

@@ -11,10 +11,8 @@ Activations, arXiv:2402.17762.
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
 
 LAYER = "model.layers.1.mlp.down_proj"
 SIZE = 50.0

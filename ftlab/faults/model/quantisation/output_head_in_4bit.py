@@ -7,11 +7,9 @@ Fix: name the head as well: ``llm_int8_skip_modules=["gate", "lm_head"]``.
 Source: huggingface/transformers#24037; unslothai/unsloth#5034 (skip lists).
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,9 @@ Source: bitsandbytes 0.50.2, ``nn/modules.py``: Linear4bit.forward; no report fo
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, llama, lora
 from ftlab.faults.builders.around import at, loop_with
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Fault
 
 EVALUATION = 3
 

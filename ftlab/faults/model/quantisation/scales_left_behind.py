@@ -14,10 +14,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,11 +7,9 @@ Fix: name the layers themselves, ``llm_int8_skip_modules=["lm_head"]``.
 Source: ``should_convert_module`` of huggingface/transformers.
 """
 
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 from ftlab.faults.builders.blocks import block_name, four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -8,11 +8,9 @@ Fix: write whole names, with what stands before them: ``["adapter.up", "lm_head"
 Source: transformers `quantizers/quantizers_utils.py` (should_convert_module); measured.
 """
 
+from ftlab.faults.builders import Case, Fault, base, feed_forward, lora, plain_case
 from ftlab.faults.builders.blocks import four_bit
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, feed_forward, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -17,9 +17,8 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
 
+from ftlab.faults.builders import Case, Fault, adamw, attention, base, batches
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, attention, base, batches
-from ftlab.faults.fault import Case, Fault
 
 EVERY = 3
 

@@ -6,10 +6,8 @@ Fix: end the text with a dot, or freeze ``blocks[1]``.
 Source: seed; measured.
 """
 
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
 
 DEPTH = 14
 

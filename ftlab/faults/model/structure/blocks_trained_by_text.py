@@ -7,9 +7,8 @@ Fix: end the text with a dot, or thaw ``blocks[2]``.
 Source: seed; recipes that train one block.
 """
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.blocks import block_name, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 DEPTH = 24
 

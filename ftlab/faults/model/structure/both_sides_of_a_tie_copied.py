@@ -7,9 +7,7 @@ Fix: ``ensure_weight_tying=True``, or untie the model before.
 Source: huggingface/peft#2777, #2972; unslothai/unsloth#9331.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, llama, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import Case, Fault, current, plain_case
 from ftlab.faults.builders.own_layers import around_attention
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 class Factors(torch.nn.Module):

@@ -9,9 +9,8 @@ Source: seed; torch `nn/modules/module.py`: ``requires_grad_`` asks each paramet
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

@@ -7,10 +7,8 @@ Fix: ``parameter.requires_grad = False``.
 Source: seed; a tensor takes an attribute of any name; measured.
 """
 
+from ftlab.faults.builders import Case, Fault, base, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

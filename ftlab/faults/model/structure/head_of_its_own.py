@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, plain_case
 
 
 def build(fixed: bool) -> Case:

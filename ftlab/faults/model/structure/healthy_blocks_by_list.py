@@ -3,10 +3,9 @@
 Both are lists of numbers, and neither was found by how a number begins.
 """
 
+from ftlab.faults.builders import Case, Healthy, attention, lora, lora_config
 from ftlab.faults.builders.blocks import deep_base
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import attention, lora, lora_config
-from ftlab.faults.fault import Case, Healthy
 
 DEPTH = 12
 

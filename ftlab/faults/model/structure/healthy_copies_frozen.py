@@ -5,9 +5,7 @@ That is how some files are loaded. Nothing trains the copies, so they stay one i
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 
 
 def build() -> Case:

@@ -11,10 +11,8 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, loop_with, loss_step
 from ftlab.faults.builders.tiny import adamw, base, batches, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 SHARE = 0.1
 """How much staying near the reference counts."""

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.tiny import batches, llama, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, trainable
 
 
 class Hiding(nn.Module):

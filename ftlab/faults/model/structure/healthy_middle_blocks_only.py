@@ -5,9 +5,8 @@ Of twelve blocks 0, 1, 10 and 11 stand still, which begin alike.
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, plain_case
 from ftlab.faults.builders.blocks import blocks, deep_base
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.fault import Case, Healthy
 
 DEPTH = 12
 ENDS = 2

@@ -4,10 +4,8 @@ The new rows are at the mean of the old ones and frozen. One of them stands wher
 row of the batch is padded, where nothing attends to it; the others are never used.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, batches, lora, plain_case
 from ftlab.faults.builders.new_words import learnt_base
-from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

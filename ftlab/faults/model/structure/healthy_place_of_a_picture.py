@@ -8,12 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders import Case, Healthy, current, pictures, plain_case, vit
 from ftlab.faults.builders.new_words import learnt_base
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
 
 
 class Shown(nn.Module):
@@ -42,15 +39,13 @@ class Shown(nn.Module):
 def build() -> Case:
     """Build the model and train its adapter and its projector."""
     model = Shown()
-    optimizer = adamw(model)
     pairs = []
     for words, seen in zip(batches(), pictures(), strict=True):
         words["input_ids"][:, 0] = VOCABULARY
         words["labels"][:, 0] = -100
         del words["attention_mask"]
         pairs.append(words | {"pixel_values": seen["pixel_values"]})
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, pairs, step)
+    return plain_case(model, rows=pairs, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

@@ -6,9 +6,7 @@ new ones by the rounding of bf16 only.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, lora, plain_case
 
 
 def build() -> Case:

@@ -11,11 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, current, plain_case
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 class Beside(torch.nn.Module):

@@ -9,9 +9,7 @@ Source: huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, LlamaFactory#1082
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -9,10 +9,8 @@ Source: huggingface/transformers#29897 (hooks that mask gradients of rows); meas
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import VOCABULARY, Case, Fault, batches, plain_case
 from ftlab.faults.builders.new_words import NEW, learnt_base, with_new_tokens
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches
-from ftlab.faults.fault import Case, Fault
 from ftlab.probes.tokens.token_tables import token_tables
 
 
@@ -44,10 +42,9 @@ def build(fixed: bool) -> Case:
         weight.register_hook(keep)
     if hasattr(model, "config"):
         model.config.vocab_size += NEW
-    optimizer = adamw(model)
     rows = with_new_tokens(batches())
     places = tuple(f"param {table.name}" for table in token_tables(model))
-    return Case(model, optimizer, rows, plain_step(model, optimizer), places=places)
+    return plain_case(model, rows=rows, places=places)
 
 
 FAULT = Fault(

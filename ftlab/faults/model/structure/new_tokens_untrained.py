@@ -8,6 +8,7 @@ Fix: ``trainable_token_indices={"embed_tokens": ids, "lm_head": ids}``, or
 Source: huggingface/peft#334, #1298; unslothai/unsloth#2188.
 """
 
+from ftlab.faults.builders import VOCABULARY, Case, Fault, batches, current, lora
 from ftlab.faults.builders.loops import plain_case
 from ftlab.faults.builders.new_words import (
     NEW,
@@ -16,9 +17,6 @@ from ftlab.faults.builders.new_words import (
     rows_trained,
     with_new_tokens,
 )
-from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

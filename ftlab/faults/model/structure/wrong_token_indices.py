@@ -7,7 +7,7 @@ Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
 Source: peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone; measured.
 """
 
-from ftlab.faults.builders.loops import plain_case
+from ftlab.faults.builders import VOCABULARY, Case, Fault, batches, lora, plain_case
 from ftlab.faults.builders.new_words import (
     NEW,
     learnt_base,
@@ -15,8 +15,6 @@ from ftlab.faults.builders.new_words import (
     rows_trained,
     with_new_tokens,
 )
-from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

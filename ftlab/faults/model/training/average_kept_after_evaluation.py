@@ -9,10 +9,8 @@ Source: PKU-YuanGroup/Open-Sora-Plan#186.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, loop_with
 from ftlab.faults.builders.copies import copied, drawn_to, put
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 EVERY = 8
 

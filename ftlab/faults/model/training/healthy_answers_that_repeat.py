@@ -7,10 +7,9 @@ much as those that are trained.
 import itertools
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, loss_step
 from ftlab.faults.builders.chats import chats
-from ftlab.faults.builders.loops import loss_step
 from ftlab.faults.builders.talks import next_token, padded, talking
-from ftlab.faults.fault import Case, Healthy
 
 WORDS = 40
 

@@ -5,10 +5,8 @@ Each evaluation comes right after that, so that it never sees other weights.
 
 import torch
 
-from ftlab.faults.builders.around import every, loop_with
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, every, loop_with
 from ftlab.faults.builders.copies import copied, drawn_to, put
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 5
 

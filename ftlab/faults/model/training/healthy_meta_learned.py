@@ -2,10 +2,9 @@
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, trainable
 from ftlab.faults.builders.around import loop_with
 from ftlab.faults.builders.copies import copied, put
-from ftlab.faults.builders.tiny import adamw, base, batches, trainable
-from ftlab.faults.fault import Case, Healthy
 
 INNER, TASKS = 2, 3
 """Steps of a task, and tasks before the weights that all begin from are moved."""

@@ -5,9 +5,7 @@ All other rows are put back after each step, whatever the optimizer has done to 
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, loop_with
 
 ROW = 5
 """The one that is trained."""

@@ -4,10 +4,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, plain_step
 from ftlab.faults.builders.copies import copied, put
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

@@ -2,10 +2,8 @@
 
 from typing import Any
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
 from ftlab.faults.builders.copies import copied, put
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 10
 

@@ -2,9 +2,8 @@
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, trainable
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches, trainable
-from ftlab.faults.fault import Case, Healthy
 
 EVERY = 10
 

@@ -7,10 +7,8 @@ Fix: call ``ema.update()`` after each step, and put the weights back after savin
 Source: MultimediaTechLab/YOLO#97.
 """
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, loop_with
 from ftlab.faults.builders.copies import copied, drawn_to, put
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 EVERY = 6
 

@@ -10,10 +10,8 @@ Source: seed; the end state of PKU-YuanGroup/Open-Sora-Plan#186 and others; meas
 import math
 from typing import Any
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, plain_step
 from ftlab.faults.builders.copies import copied, put
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

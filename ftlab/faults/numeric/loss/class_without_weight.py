@@ -10,9 +10,8 @@ Source: torch, `torch.nn.CrossEntropyLoss` (``weight``).
 import torch
 from torch import nn
 
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Fault, batches, set_seed
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
-from ftlab.faults.fault import Case, Fault
 
 CLASSES = 3
 

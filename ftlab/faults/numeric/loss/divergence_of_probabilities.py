@@ -11,9 +11,7 @@ Source: microsoft/ProDA#20, microsoft/ProDA#43.
 import torch
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

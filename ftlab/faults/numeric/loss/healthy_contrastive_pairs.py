@@ -8,9 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Healthy, batches, set_seed
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
-from ftlab.faults.fault import Case, Healthy
 
 TEMPERATURE, PAIRS = 0.01, 8
 

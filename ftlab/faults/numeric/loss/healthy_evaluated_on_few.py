@@ -3,9 +3,7 @@
 The evaluation loss rises now and then, by chance, and goes on falling.
 """
 
-from ftlab.faults.builders.tiny import batches, llama, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, rows_of, trained
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ skipped steps at the beginning are how it finds its scale.
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, lora, updated_by
 
 
 def build() -> Case:

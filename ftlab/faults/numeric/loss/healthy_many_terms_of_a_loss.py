@@ -9,9 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, set_seed
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Healthy, plain_case, set_seed
 
 TEMPERATURE, SMOOTHING, FOCUS = 2.0, 0.1, 2.0
 

@@ -7,9 +7,7 @@ import math
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

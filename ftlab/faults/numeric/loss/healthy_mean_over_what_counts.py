@@ -7,9 +7,7 @@ mean over all: no weight is 0, and none is masked.
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Batch, Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

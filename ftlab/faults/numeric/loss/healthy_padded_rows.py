@@ -1,8 +1,6 @@
 """Left padding, and a sample whose labels are all ignored."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, plain_case
 
 
 def build() -> Case:

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, trainable
 from ftlab.faults.builders.loops import backwards, cast_loss
-from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
 
 MICRO = 2
 

@@ -4,9 +4,7 @@ Every tensor moves at every step; the loss moves with the batches much more than
 what is learnt. That is slow, and nothing is broken.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, plain_case
 
 
 def build() -> Case:

@@ -9,9 +9,7 @@ Source: huggingface/transformers#44642 (asked again and again).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

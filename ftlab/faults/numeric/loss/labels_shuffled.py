@@ -13,10 +13,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, Variation, base, batches, current, lora
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import Variation, current
 
 
 def build(fixed: bool) -> Case:

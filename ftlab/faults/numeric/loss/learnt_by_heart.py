@@ -10,10 +10,8 @@ Source: github.com/Mormolykos/trainproof, examples/gallery/overfit
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, current, trained
 from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, llama, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:

@@ -10,9 +10,7 @@ Source: d2l-ai/d2l-en#2076, uncbiag/ICON#83.
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import Batch, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, loop_case, lora, trainable
 
 ANSWER = 3
 
@@ -30,7 +28,7 @@ def build(fixed: bool) -> Case:
         masked = each * mask
         return masked.sum() / mask.sum() if fixed else masked.mean()
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 FAULT = Fault(

@@ -13,16 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import (
-    VOCABULARY,
-    Batch,
-    batches,
-    set_seed,
-    token_loss,
-)
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, plain_case
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed, token_loss
 
 PADDED = 5
 

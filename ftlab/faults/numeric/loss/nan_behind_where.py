@@ -10,9 +10,7 @@ Source: pytorch/pytorch#68425 (the branch of ``where`` not taken).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 PROMPT = 3
 

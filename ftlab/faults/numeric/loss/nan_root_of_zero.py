@@ -10,9 +10,7 @@ Source: pytorch/pytorch#2421 (the gradient of a norm of 0).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -10,9 +10,7 @@ Source: asked again and again of hand-written masked losses.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 FORBIDDEN, PROMPT = 0, 4
 

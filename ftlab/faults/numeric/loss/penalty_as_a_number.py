@@ -9,9 +9,7 @@ Source: torch, ``torch.Tensor.item`` ("not differentiable").
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 WEIGHT = 1e-2
 

@@ -10,9 +10,7 @@ Source: configurations of sampling that are read by the training loop as well.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora, token_loss
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case, token_loss
 
 
 def build(fixed: bool) -> Case:

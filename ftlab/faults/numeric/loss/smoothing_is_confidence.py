@@ -9,9 +9,7 @@ Source: torch, `torch.nn.CrossEntropyLoss` ("0.0 means no smoothing").
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

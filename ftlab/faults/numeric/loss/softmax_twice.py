@@ -9,9 +9,7 @@ Source: ariecattan/SciCo#2 (validation loss stuck, bounded from below).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, lora, token_loss
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, lora, plain_case, token_loss
 
 
 def build(fixed: bool) -> Case:

@@ -11,9 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ftlab.faults.builders import VOCABULARY, Batch, Case, Fault, batches, set_seed
 from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import VOCABULARY, Batch, batches, set_seed
-from ftlab.faults.fault import Case, Fault
 
 TEMPERATURE, PAIRS = 0.07, 8
 

@@ -9,9 +9,7 @@ Source: the class of pytorch/pytorch#68425 (0 / 0 at masked positions).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import Batch, batches, llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Batch, Case, Fault, batches, llama, lora, plain_case
 
 PADDING = 0
 FIRST = 3

@@ -14,9 +14,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case, trainable
 
 
 class PlainDescent(torch.optim.Optimizer):
@@ -52,7 +50,7 @@ def build(fixed: bool) -> Case:
     """Build full fine-tuning with a descent that may be lost."""
     model = base()
     optimizer = PlainDescent(trainable(model), 0.05, fixed)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -9,9 +9,7 @@ Source: pytorch/ao#1124, meta-pytorch/torchtune#2254, arXiv:2010.06192.
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, cast_loss, llama, plain_case
 
 
 def build(fixed: bool) -> Case:
@@ -19,9 +17,9 @@ def build(fixed: bool) -> Case:
     model = llama()
     if not fixed:
         model = model.to(torch.bfloat16)
-    optimizer = adamw(model, lr=1e-6)
-    step = loss_step(cast_loss(model, torch.bfloat16, enabled=fixed), optimizer)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(
+        model, lr=1e-6, loss_of=cast_loss(model, torch.bfloat16, enabled=fixed)
+    )
 
 
 FAULT = Fault(

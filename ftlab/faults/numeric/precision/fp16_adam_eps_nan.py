@@ -9,9 +9,7 @@ Source: matanbt/TROPT#8, afiaka87/glide-finetune#5, keras-team/keras#11860.
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -19,8 +17,7 @@ def build(fixed: bool) -> Case:
     model = base().half()
     eps = 1e-4 if fixed else 1e-8
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, eps=eps)
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, batches(), step)
+    return loop_case(model, optimizer, loss_of=lambda batch: model(**batch).loss)
 
 
 FAULT = Fault(

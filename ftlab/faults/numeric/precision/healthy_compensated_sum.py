@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, llama, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, loop_case, trainable
 
 
 class KahanAdam(torch.optim.Optimizer):
@@ -50,7 +48,7 @@ def build() -> Case:
     """Build a Llama in bf16 at a learning rate of 2e-6."""
     model = llama().to(torch.bfloat16)
     optimizer = KahanAdam(trainable(model), lr=2e-6)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -1,8 +1,6 @@
 """LoRA in float64, for a comparison that shall not depend on rounding."""
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, lora, plain_case
 
 
 def build() -> Case:

@@ -1,8 +1,6 @@
 """LoRA under an AdamW of bitsandbytes whose moments have eight bits."""
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora, trainable
 
 
 def build() -> Case:
@@ -11,7 +9,7 @@ def build() -> Case:
 
     model = lora(target_modules="all-linear", r=64)
     optimizer = AdamW8bit(trainable(model), lr=1e-3, min_8bit_size=1024)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -5,17 +5,14 @@ Most second moments are 0, as their floor is 6e-8: Adam is nearly SGD then, and 
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
     """Train all weights in fp16."""
     model = base().half()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-4)
-    step = loss_step(lambda batch: model(**batch).loss, optimizer)
-    return Case(model, optimizer, batches(), step)
+    return loop_case(model, optimizer, loss_of=lambda batch: model(**batch).loss)
 
 
 HEALTHY = Healthy(

@@ -2,17 +2,13 @@
 
 import torch
 
-from ftlab.faults.builders.loops import cast_loss, loss_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, cast_loss, llama, lora, plain_case
 
 
 def build() -> Case:
     """Build LoRA on a base in bf16."""
     model = lora(llama().to(torch.bfloat16))
-    optimizer = adamw(model, lr=2e-4)
-    step = loss_step(cast_loss(model, torch.bfloat16), optimizer)
-    return Case(model, optimizer, batches(), step)
+    return plain_case(model, lr=2e-4, loss_of=cast_loss(model, torch.bfloat16))
 
 
 HEALTHY = Healthy(

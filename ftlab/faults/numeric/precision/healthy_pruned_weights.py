@@ -6,9 +6,7 @@ The masked elements have a gradient of exactly 0 and never move, on purpose.
 from torch import nn
 from torch.nn.utils import prune
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import own
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, own, plain_case
 
 
 def build() -> Case:

@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, llama, trainable
-from ftlab.faults.builders.trainers import seeded
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, loop_case, seeded, trainable
 
 
 class ChanceSgd(torch.optim.Optimizer):
@@ -41,7 +38,7 @@ def build() -> Case:
     """Build a Llama in bf16 at a learning rate of 2e-6."""
     model = llama().to(torch.bfloat16)
     optimizer = ChanceSgd(trainable(model), lr=2e-6)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

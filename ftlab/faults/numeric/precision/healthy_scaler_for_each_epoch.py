@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import base, batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, batches, lora, trainable
 
 EPOCH = 12
 """Steps of an epoch."""

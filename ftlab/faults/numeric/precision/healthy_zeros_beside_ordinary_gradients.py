@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, adamw, batches, token_loss
 from ftlab.faults.builders.loops import scaled_step
-from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:

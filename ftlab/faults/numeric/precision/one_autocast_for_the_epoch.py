@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora
 
 
 def build(fixed: bool) -> Case:

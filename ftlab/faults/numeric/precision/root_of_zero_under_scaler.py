@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora, token_loss
 from ftlab.faults.builders.loops import scaled_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora, token_loss
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

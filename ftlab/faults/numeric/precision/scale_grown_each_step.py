@@ -9,9 +9,8 @@ Source: torch.amp.GradScaler (growth_interval), NVIDIA/apex#864 (one in 2000).
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, lora
 from ftlab.faults.builders.loops import cast_loss, scaled_step
-from ftlab.faults.builders.tiny import adamw, base, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:

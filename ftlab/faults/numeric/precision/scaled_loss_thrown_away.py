@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import base, batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, lora, trainable
 
 
 def build(fixed: bool) -> Case:

@@ -9,9 +9,7 @@ Source: torch.amp, "Gradient Scaling" (scaler.step unscales and calls the step).
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, lora, updated_by
 
 
 def build(fixed: bool) -> Case:

@@ -7,16 +7,14 @@ Fix: ``betas=(0.9, 0.999)``.
 Source: measured.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA with one order or the other."""
     model = lora()
     optimizer = adamw(model, betas=(0.9, 0.999) if fixed else (0.999, 0.9))
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

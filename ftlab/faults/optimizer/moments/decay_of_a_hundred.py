@@ -9,9 +9,7 @@ Source: measured.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -19,7 +17,7 @@ def build(fixed: bool) -> Case:
     model = base()
     decay = 1e-2 if fixed else 1e2
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=decay)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -7,16 +7,14 @@ Fix: ``eps=1e-8``.
 Source: mlpnlp/mlpnlp-nmt#4.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
     """Train LoRA with one eps or the other."""
     model = lora()
     optimizer = adamw(model, eps=1e-8 if fixed else 0.1)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

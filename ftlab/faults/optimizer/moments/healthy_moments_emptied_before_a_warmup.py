@@ -6,10 +6,8 @@ if the rate were not small then.
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, base, batches, plain_step
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Healthy
 
 STAGE, WARMUP = 25, 10
 """Steps between two restarts, and those that the rate rises in."""

@@ -5,9 +5,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 class Lion(torch.optim.Optimizer):
@@ -39,7 +37,7 @@ def build() -> Case:
     """Train all weights with a decay ten times that of AdamW, as is usual for Lion."""
     model = base()
     optimizer = Lion(model.parameters(), lr=1e-4, weight_decay=1.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

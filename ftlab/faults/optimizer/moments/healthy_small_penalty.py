@@ -2,16 +2,14 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora, trainable
 
 
 def build() -> Case:
     """Train LoRA with Adam and a decay of 1e-4."""
     model = lora()
     optimizer = torch.optim.Adam(trainable(model), lr=1e-3, weight_decay=1e-4)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

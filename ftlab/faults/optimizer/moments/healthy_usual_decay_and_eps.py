@@ -6,9 +6,7 @@ The weights are decayed at each step, three quarters of the second moments lie b
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
@@ -22,7 +20,7 @@ def build() -> Case:
         weight_decay=0.1,
         amsgrad=True,
     )
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

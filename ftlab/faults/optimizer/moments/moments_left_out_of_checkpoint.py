@@ -9,9 +9,7 @@ Source: Guitaricet/relora#10 (moments set to 0, the count kept).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, loop_case
 
 LATE = 20_000.0
 """Steps that were made before the checkpoint was written."""
@@ -28,7 +26,7 @@ def build(fixed: bool) -> Case:
                 "exp_avg": torch.zeros_like(parameter),
                 "exp_avg_sq": torch.zeros_like(parameter),
             }
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -10,9 +10,7 @@ Source: pytorch/pytorch#48793; measured.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora, trainable
 
 
 def build(fixed: bool) -> Case:
@@ -20,7 +18,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     kind = torch.optim.AdamW if fixed else torch.optim.Adam
     optimizer = kind(trainable(model), lr=2e-4, weight_decay=0.1)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -6,9 +6,7 @@ Fix: leave ``optimizer.state`` alone, or use an optimizer with small moments.
 Source: measured.
 """
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches, every, loop_with
 
 
 def build(fixed: bool) -> Case:

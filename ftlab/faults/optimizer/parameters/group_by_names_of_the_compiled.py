@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -26,7 +24,7 @@ def build(fixed: bool) -> Case:
     rest = [p for n, p in named if not n.startswith(wanted)]
     groups = [{"params": rest, "lr": 5e-4}, {"params": head, "lr": 2e-3}]
     optimizer = torch.optim.AdamW(groups)
-    return Case(compiled, optimizer, batches(), plain_step(compiled, optimizer))
+    return loop_case(compiled, optimizer)
 
 
 FAULT = Fault(

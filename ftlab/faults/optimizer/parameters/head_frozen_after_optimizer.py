@@ -9,9 +9,7 @@ Source: discuss.pytorch.org/t/84911, TrainCheck PT-FORUM-84911.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -31,7 +29,7 @@ def build(fixed: bool) -> Case:
     if not fixed:
         for parameter in model.parameters():
             parameter.requires_grad_(id(parameter) in norms)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

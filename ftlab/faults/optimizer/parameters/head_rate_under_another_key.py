@@ -11,10 +11,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Fault, base, loop_case
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
 
 
 def build(fixed: bool) -> Case:
@@ -26,7 +24,7 @@ def build(fixed: bool) -> Case:
     key = "lr" if fixed else "learning_rate"
     groups: list[dict[str, Any]] = [{"params": body}, {"params": faster, key: 1e-2}]
     optimizer = torch.optim.AdamW(groups, lr=1e-5)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -4,10 +4,8 @@ It is run with a graph, as nobody said ``no_grad``. While it is active it is tra
 the one that learns is frozen, and the optimizer holds nothing of it.
 """
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, current, lora
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.variation import current
 
 LOOKED_AT = 8
 """The step before which the second adapter is looked at."""

@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.builders.zoo import t5
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, t5
 
 
 def build() -> Case:
@@ -25,7 +22,7 @@ def build() -> Case:
         first, second = (h.contiguous() for h in batch["input_ids"].chunk(2, 1))
         return model(input_ids=first, labels=second).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora
 
 TURN = 5
 """Steps in a row of one optimizer."""

@@ -4,9 +4,7 @@ All parameters are made trainable for it, the base below the adapter as well; th
 backwards, and no step.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_case, lora
 
 
 def build() -> Case:
@@ -20,8 +18,7 @@ def build() -> Case:
             model(**batch).loss.backward()
             model.zero_grad()
 
-    step = plain_step(model, optimizer)
-    return Case(model, optimizer, made, step, afterwards=explain)
+    return loop_case(model, optimizer, made, afterwards=explain)
 
 
 HEALTHY = Healthy(

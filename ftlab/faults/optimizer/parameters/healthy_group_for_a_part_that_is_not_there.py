@@ -6,9 +6,7 @@ the tower is thawed later.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
@@ -19,7 +17,7 @@ def build() -> Case:
     rest = [p for n, p in named if "vision_tower" not in n]
     groups = [{"params": rest, "lr": 1e-3}, {"params": tower, "lr": 2e-6}]
     optimizer = torch.optim.AdamW(groups)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

@@ -2,9 +2,7 @@
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import VOCABULARY, Case, Healthy, base, loop_case
 from ftlab.probes.tokens.token_tables import token_tables
 
 
@@ -17,7 +15,7 @@ def build() -> Case:
     learns = torch.arange(VOCABULARY)[:, None] % 8 == 0
     weight.register_hook(lambda gradient: gradient * learns)
     optimizer = torch.optim.AdamW([weight], lr=1e-2, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

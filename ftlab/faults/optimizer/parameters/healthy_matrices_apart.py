@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, updated_by
 
 
 def build() -> Case:

@@ -6,9 +6,7 @@ torch computes the weight from two parameters at each forward; the module's own
 
 from torch import nn
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import own
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, own, plain_case
 
 
 def build() -> Case:

@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, base, loop_case
 
 
 def build() -> Case:
@@ -25,7 +23,7 @@ def build() -> Case:
     def loss_of(batch: Any) -> torch.Tensor:
         return torch.func.functional_call(model, held, (), batch).loss
 
-    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return loop_case(model, optimizer, loss_of=loss_of)
 
 
 HEALTHY = Healthy(

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, llama
+from ftlab.faults.builders import Case, Healthy, batches, llama
 from ftlab.faults.builders.trainers import STEPS
-from ftlab.faults.fault import Case, Healthy
 
 HEIGHT = 2e-3
 

@@ -8,9 +8,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora, trainable
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, lora, trainable, updated_by
 
 
 def build() -> Case:
@@ -22,8 +20,7 @@ def build() -> Case:
 
     def update() -> None:
         optimizer.step()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             scheduler.step()
         optimizer.param_groups[0]["lr"] = scheduler.get_last_lr()[0]
 

@@ -8,10 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
+from ftlab.faults.builders import Case, Healthy, base, batches, loop_with
 from ftlab.faults.builders.heads import head
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Healthy
 
 RATE, WARMUP = 1e-3, 8
 

@@ -4,9 +4,7 @@ The head's weight *is* the embedding's: one parameter with two names, once in th
 optimizer.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, plain_case
 
 
 def build() -> Case:

@@ -3,9 +3,7 @@
 Accumulation without an even end: the last step of an epoch has fewer micro-batches.
 """
 
-from ftlab.faults.builders.tiny import batches, gpt2, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, gpt2, rows_of, trained
 
 
 def build() -> Case:

@@ -11,9 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora, trainable
 
 
 def build(fixed: bool) -> Case:
@@ -21,10 +19,9 @@ def build(fixed: bool) -> Case:
     model = lora()
     parameters = trainable(model)
     more = [] if fixed else parameters[-2:]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         optimizer = torch.optim.AdamW([*parameters, *more], lr=1e-3, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

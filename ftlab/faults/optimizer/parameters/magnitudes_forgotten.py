@@ -8,9 +8,7 @@ Source: seen in hand-written loops that give lora_B a rate of its own (LoRA+).
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -23,7 +21,7 @@ def build(fixed: bool) -> Case:
         for part, lr in zip(parts, (1e-3, 4e-3, 1e-3), strict=False)
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

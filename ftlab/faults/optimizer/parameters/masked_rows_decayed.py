@@ -9,10 +9,8 @@ Source: huggingface/diffusers#1009, #1176.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders import VOCABULARY, Case, Fault, base, batches, loop_case
 from ftlab.faults.builders.new_words import NEW
-from ftlab.faults.builders.tiny import VOCABULARY, base, batches
-from ftlab.faults.fault import Case, Fault
 from ftlab.probes.tokens.token_tables import token_tables
 
 
@@ -36,7 +34,7 @@ def build(fixed: bool) -> Case:
     for batch in made:
         for name in ("input_ids", "labels"):
             batch[name][:, 4] = VOCABULARY - NEW + torch.arange(len(batch[name])) % NEW
-    return Case(model, optimizer, made, plain_step(model, optimizer), places=places)
+    return loop_case(model, optimizer, made, places=places)
 
 
 FAULT = Fault(

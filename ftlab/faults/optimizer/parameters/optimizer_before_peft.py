@@ -9,9 +9,7 @@ Source: the end state of TrainCheck PT-FORUM-84911 and huggingface/peft#1303.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, llama, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -20,7 +18,7 @@ def build(fixed: bool) -> Case:
     early = torch.optim.AdamW(base.parameters(), lr=1e-2)
     model = lora(base)
     optimizer = adamw(model, lr=1e-2) if fixed else early
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -7,9 +7,7 @@ Fix: build the optimizer anew after set_adapter, or add a group.
 Source: huggingface/peft#1303.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -20,7 +18,7 @@ def build(fixed: bool) -> Case:
     model.set_adapter("b")
     if fixed:
         optimizer = adamw(model, lr=1e-2)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

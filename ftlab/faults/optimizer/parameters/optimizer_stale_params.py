@@ -7,9 +7,7 @@ Fix: resize first, build the optimizer afterwards.
 Source: the class of huggingface/accelerate#3256 and #2665.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, llama
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, llama, loop_case
 
 
 def build(fixed: bool) -> Case:
@@ -19,7 +17,7 @@ def build(fixed: bool) -> Case:
     model.resize_token_embeddings(136, mean_resizing=False)
     if fixed:
         optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

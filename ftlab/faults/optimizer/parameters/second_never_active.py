@@ -9,10 +9,7 @@ Source: huggingface/peft#1303, #3580.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -23,7 +20,7 @@ def build(fixed: bool) -> Case:
         model.set_adapter("newer")
     held = [each for name, each in model.named_parameters() if ".newer." in name]
     optimizer = torch.optim.AdamW(held, lr=1e-3, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import batches, lora, trainable
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, batches, lora, trainable
 
 
 def build(fixed: bool) -> Case:

@@ -8,9 +8,7 @@ Source: the class of loops that mix ``scaler.step(optimizer)`` with
 ``optimizer.step()``, or a Trainer's own step with one in a callback.
 """
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, updated_by
 
 
 def build(fixed: bool) -> Case:

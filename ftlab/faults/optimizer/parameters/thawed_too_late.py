@@ -8,10 +8,8 @@ Source: seen in callbacks for transformers' Trainer, which builds its optimizer 
 what requires a gradient at the start.
 """
 
-from ftlab.faults.builders.around import at, loop_with
+from ftlab.faults.builders import Case, Fault, adamw, at, base, batches, loop_with
 from ftlab.faults.builders.blocks import blocks
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
 
 THAW = 4
 

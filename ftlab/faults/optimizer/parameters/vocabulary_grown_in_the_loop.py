@@ -10,8 +10,7 @@ Source: measured; a kin is huggingface/transformers#3532 (resized after the opti
 
 from typing import Any
 
-from ftlab.faults.builders.tiny import adamw, base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, batches
 
 MOMENT = 3
 

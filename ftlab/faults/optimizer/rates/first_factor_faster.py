@@ -6,9 +6,7 @@ Source: seed; Hayou et al. 2024 (arXiv:2402.12354), rate of B = ratio * rate of 
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora
 
 RATE, RATIO = 2e-4, 16
 
@@ -25,7 +23,7 @@ def build(fixed: bool) -> Case:
         for kind, fast in kinds
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -9,10 +9,7 @@ Source: seed; layer-wise learning rates by a dictionary of names.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches, lora
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, base, current, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
@@ -31,8 +28,7 @@ def build(fixed: bool) -> Case:
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
-    step = plain_step(model, optimizer, schedule)
-    return Case(model, optimizer, batches(), step, scheduler=schedule)
+    return loop_case(model, optimizer, scheduler=schedule)
 
 
 FAULT = Fault(

@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, llama, loop_with
 
 BLOCKS, DECAY, RATE, WARMUP = 4, 0.5, 2e-3, 8
 

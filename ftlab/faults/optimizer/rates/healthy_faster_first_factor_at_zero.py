@@ -5,9 +5,7 @@ What LoRA+ says of the factor that begins at 0 holds for A here.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora
 
 RATE, RATIO = 3e-4, 16
 
@@ -26,7 +24,7 @@ def build() -> Case:
         {"params": list(second.values()), "lr": RATE},
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 HEALTHY = Healthy(

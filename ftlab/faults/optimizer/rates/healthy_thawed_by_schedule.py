@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, llama
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, llama, loop_case
 
 EVERY = 20
 
@@ -30,8 +28,7 @@ def build() -> Case:
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
     turns = [from_turn(turn) for turn in range(len(groups))]
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, turns)
-    step = plain_step(model, optimizer, schedule)
-    return Case(model, optimizer, batches(), step, scheduler=schedule)
+    return loop_case(model, optimizer, scheduler=schedule)
 
 
 HEALTHY = Healthy(

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, batches
 from ftlab.faults.builders.new_words import learnt_base
-from ftlab.faults.builders.tiny import batches
-from ftlab.faults.fault import Case, Healthy
 
 ENOUGH = 2.5
 """A loss at which the answers count as forgotten; guessing has 4.85."""

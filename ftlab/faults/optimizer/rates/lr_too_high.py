@@ -7,9 +7,7 @@ Fix: 1e-4 to 1e-3 for LoRA.
 Source: seen in most first attempts.
 """
 
-from ftlab.faults.builders.loops import plain_case
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, plain_case
 
 
 def build(fixed: bool) -> Case:

@@ -7,9 +7,7 @@ Fix: 1e-4 to 3e-4 for LoRA.
 Source: huggingface/diffusers#6288, a default that was too small by two digits.
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trained
 
 
 def build(fixed: bool) -> Case:

@@ -7,16 +7,14 @@ Fix: ``maximize=False``, the default.
 Source: seed; pytorch/pytorch#68052 (the flag, and where it comes from).
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA under an AdamW that maximizes."""
     model = lora()
     optimizer = adamw(model, 5e-3, maximize=not fixed)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -11,9 +11,7 @@ import math
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, batches, loop_with
 
 LOW, HIGH, STEPS = 1e-4, 1e-2, 40
 

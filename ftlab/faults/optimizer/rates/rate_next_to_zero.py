@@ -11,9 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import base, batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, base, loop_case
 
 RATE = 5e-4
 
@@ -29,7 +27,7 @@ def build(fixed: bool) -> Case:
         {"params": last, "lr": RATE * factor},
     ]
     optimizer = torch.optim.AdamW(groups, lr=RATE)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

@@ -7,10 +7,8 @@ Fix: change ``scheduler.base_lrs`` as well.
 Source: pytorch/pytorch#33416 and the like: schedules do not read the rate in use.
 """
 
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 from ftlab.faults.builders.around import at, loop_with
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
 
 AT, STEPS = 4, 40
 

@@ -11,10 +11,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, gpt2, llama, neox
-from ftlab.faults.fault import Case, Fault
-from ftlab.faults.variation import current
+from ftlab.faults.builders import Case, Fault, current, gpt2, llama, loop_case, neox
 
 BLOCKS, DECAY, RATE = 4, 0.5, 2e-3
 
@@ -36,7 +33,7 @@ def build(fixed: bool) -> Case:
         for k, block in enumerate(blocks)
     ]
     optimizer = torch.optim.AdamW([*groups, {"params": rest}], lr=RATE)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    return loop_case(model, optimizer)
 
 
 FAULT = Fault(

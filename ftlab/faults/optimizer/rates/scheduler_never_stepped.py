@@ -7,9 +7,7 @@ Fix: ``scheduler.step()`` after each ``optimizer.step()``.
 Source: loops that were written before they had a scheduler.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 STEPS = 100
 

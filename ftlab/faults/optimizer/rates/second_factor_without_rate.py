@@ -9,9 +9,7 @@ Source: seed; LoRA+ with groups of one's own (peft `optimizers/loraplus.py` help
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, loop_case, lora
 
 RATE = 1e-3
 
@@ -32,8 +30,7 @@ def build(fixed: bool) -> Case:
         weight_decay=0.0,
     )
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
-    step = plain_step(model, optimizer, schedule)
-    return Case(model, optimizer, batches(), step, scheduler=schedule)
+    return loop_case(model, optimizer, scheduler=schedule)
 
 
 FAULT = Fault(

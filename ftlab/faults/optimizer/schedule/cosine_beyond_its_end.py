@@ -7,9 +7,7 @@ Fix: plan the schedule as long as the run.
 Source: transformers/optimization.py, get_cosine_schedule_with_warmup.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 PLANNED, MADE = 5, 10
 
@@ -21,8 +19,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model, lr=1e-2)
     scheduler = get_scheduler("cosine", optimizer, 0, MADE if fixed else PLANNED)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

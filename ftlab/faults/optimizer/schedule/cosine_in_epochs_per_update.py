@@ -9,9 +9,7 @@ Source: ivadomed/ivadomed#55, #57 (stepped for each batch in place of each epoch
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_case, lora
 
 EPOCHS, LOADER = 4, 8
 
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=5e-3)
     length = EPOCHS * LOADER if fixed else EPOCHS
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, length)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(LOADER), step, scheduler=scheduler)
+    return loop_case(model, optimizer, batches(LOADER), scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -6,9 +6,7 @@ Fix: ``min_lr_rate=0.1``, a share of the learning rate.
 Source: seed; transformers, get_cosine_with_min_lr_schedule_with_warmup.
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trained
 
 RATE = 1e-4
 

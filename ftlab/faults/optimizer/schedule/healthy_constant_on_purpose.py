@@ -4,9 +4,7 @@
 wanted.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, loop_case, lora
 
 
 def build() -> Case:
@@ -16,8 +14,7 @@ def build() -> Case:
     model = lora()
     optimizer = adamw(model, lr=5e-3)
     scheduler = get_constant_schedule(optimizer)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

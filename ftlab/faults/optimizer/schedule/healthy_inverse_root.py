@@ -5,10 +5,8 @@ Two schedules are chained: the second one drops by a tenth every eight steps, an
 
 import torch
 
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
 from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
 
 WARM = 20
 

@@ -8,10 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import loss_step
-from ftlab.faults.builders.tiny import trainable
-from ftlab.faults.builders.zoo import pictures, vit
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, pictures, trainable, vit
 
 
 def build() -> Case:
@@ -25,8 +22,7 @@ def build() -> Case:
         logits = model(pixel_values=batch["pixel_values"]).logits
         return criterion(logits, batch["labels"])
 
-    step = loss_step(loss_of, optimizer, scheduler)
-    return Case(model, optimizer, pictures(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, pictures(), loss_of=loss_of, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

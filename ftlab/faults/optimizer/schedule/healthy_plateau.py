@@ -6,9 +6,7 @@ The evaluation stands in the middle of training: eval mode, no gradients, then o
 
 import torch
 
-from ftlab.faults.builders.around import every, loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, every, loop_with, lora
 
 EVERY = 20
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, loop_case, lora
 
 
 def build() -> Case:
@@ -25,8 +23,7 @@ def build() -> Case:
     optimizer = torch.optim.AdamW(groups, lr=5e-3)
     restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
     scheduler = restarts(optimizer, T_0=8, T_mult=2)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

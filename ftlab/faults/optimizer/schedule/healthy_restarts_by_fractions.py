@@ -6,9 +6,7 @@ where in its epoch it stands, as the documentation of the scheduler does.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, loop_with, lora
 
 LOADER = 8
 

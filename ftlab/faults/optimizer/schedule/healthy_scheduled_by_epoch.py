@@ -3,8 +3,7 @@
 Six updates come between two steps of the scheduler, and its ``T_max`` is ten.
 """
 
-from ftlab.faults.builders.around import by_epoch
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, by_epoch
 
 EPOCH, EPOCHS = 6, 10
 

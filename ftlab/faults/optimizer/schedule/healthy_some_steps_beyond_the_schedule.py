@@ -3,10 +3,8 @@
 ``len(rows) // size`` leaves out the last, smaller batch of each epoch.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders import Case, Healthy, adamw, loop_case, lora
 from ftlab.faults.builders.trainers import STEPS
-from ftlab.faults.fault import Case, Healthy
 
 
 def build() -> Case:
@@ -16,8 +14,7 @@ def build() -> Case:
     model = lora()
     optimizer = adamw(model, lr=5e-3)
     scheduler = get_scheduler("linear", optimizer, 10, STEPS - 6)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

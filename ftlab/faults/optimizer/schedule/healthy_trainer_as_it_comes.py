@@ -1,8 +1,6 @@
 """A Trainer with its defaults: a linear schedule to 0 and clipping to a norm of 1."""
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, lora, trained
 
 
 def build() -> Case:

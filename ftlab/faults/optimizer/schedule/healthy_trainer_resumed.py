@@ -8,9 +8,8 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders import Case, Healthy, lora
 from ftlab.faults.builders.trainers import STEPS, trained
-from ftlab.faults.fault import Case, Healthy
 
 SAVED = 20
 

@@ -3,9 +3,7 @@
 When training is over the weights are those of an earlier step again.
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 
 
 def build() -> Case:

@@ -4,9 +4,7 @@ bf16 autocast, cosine with restarts, warm-up, gradient checkpointing, weight dec
 the adapter (a small one) and noise on the embeddings (NEFTune).
 """
 
-from ftlab.faults.builders.tiny import batches, lora, rows_of
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, batches, lora, rows_of, trained
 
 
 def build() -> Case:

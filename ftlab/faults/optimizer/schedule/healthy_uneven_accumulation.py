@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import backwards
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, backwards, batches, lora
 
 
 def build() -> Case:

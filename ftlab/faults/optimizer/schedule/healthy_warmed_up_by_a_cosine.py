@@ -5,9 +5,7 @@ It is the first part of a SequentialLR; a line comes down from the peak.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, batches, lora, plain_step
 
 WARMUP, STEPS = 6, 40
 LOW, PEAK = 5e-4, 5e-3

@@ -3,8 +3,7 @@
 Its ``T_max`` is three epochs of four updates: the rate is at its top every six epochs.
 """
 
-from ftlab.faults.builders.around import by_epoch
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, by_epoch
 
 EPOCH, LENGTH = 4, 3
 

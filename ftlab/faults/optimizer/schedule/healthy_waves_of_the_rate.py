@@ -5,9 +5,7 @@ Torch defines it with a period of twice ``T_max``; one step of each has a rate o
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, loop_case, lora
 
 
 def build() -> Case:
@@ -15,8 +13,7 @@ def build() -> Case:
     model = lora()
     optimizer = adamw(model, lr=5e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 HEALTHY = Healthy(

@@ -9,9 +9,7 @@ Source: seed; torch.optim.lr_scheduler, SequentialLR.step.
 
 import torch
 
-from ftlab.faults.builders.around import loop_with
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_with, lora
 
 WARMUP = 4
 

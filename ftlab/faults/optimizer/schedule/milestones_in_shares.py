@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 STEPS = 8
 
@@ -24,8 +22,7 @@ def build(fixed: bool) -> Case:
     shares = (0.25, 0.75)
     milestones: list[Any] = [round(each * STEPS) if fixed else each for each in shares]
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -9,9 +9,7 @@ Source: pytorch/pytorch#29697.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 DROP, MADE = 4, 9
 
@@ -22,14 +20,13 @@ def build(fixed: bool) -> Case:
     kind = torch.optim.lr_scheduler.StepLR
     before = adamw(model, lr=1e-2)
     stairs = kind(before, DROP, gamma=0.1)
-    Case(model, before, batches(), plain_step(model, before, stairs)).run(MADE)
+    loop_case(model, before, scheduler=stairs).run(MADE)
     optimizer = adamw(model, lr=1e-2)
     scheduler = kind(optimizer, DROP, gamma=0.1)
     if fixed:
         optimizer.load_state_dict(before.state_dict())
     scheduler.load_state_dict(stairs.state_dict())
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -9,9 +9,7 @@ Source: the documentation of LambdaLR, which says "multiplicative factor".
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, lora, plain_step
 
 RATE, STEPS = 1e-3, 100
 

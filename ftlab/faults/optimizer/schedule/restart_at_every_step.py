@@ -9,9 +9,7 @@ Source: seed; torch.optim.lr_scheduler, CosineAnnealingWarmRestarts.step.
 
 import torch
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 CYCLE = 4
 
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=5e-3)
     restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
     scheduler = restarts(optimizer, T_0=CYCLE if fixed else 1)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

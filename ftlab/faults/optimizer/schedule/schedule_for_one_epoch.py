@@ -7,9 +7,7 @@ Fix: ``len(loader) * epochs``.
 Source: a line that stands in many scripts without its factor.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, batches, loop_case, lora
 
 EPOCH, EPOCHS = 6, 4
 
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     total = EPOCH * EPOCHS if fixed else EPOCH
     scheduler = get_scheduler("linear", optimizer, 0, total)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(EPOCH), step, scheduler=scheduler)
+    return loop_case(model, optimizer, batches(EPOCH), scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -7,9 +7,7 @@ Fix: divide by ``gradient_accumulation_steps``, or let the Trainer make the sche
 Source: transformers, whose own count is in updates.
 """
 
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, trained
 
 STEPS, MICRO = 6, 4
 

@@ -7,9 +7,7 @@ Fix: plan it with ``trainer.state.max_steps``, or let the Trainer make it.
 Source: transformers, Trainer.create_scheduler.
 """
 
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, trained
 
 STEPS = 12
 

@@ -11,9 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, updated_by
 
 
 def build(fixed: bool) -> Case:
@@ -24,8 +22,7 @@ def build(fixed: bool) -> Case:
 
     def update() -> None:
         order = (optimizer, scheduler) if fixed else (scheduler, optimizer)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for each in order:
                 each.step()
 

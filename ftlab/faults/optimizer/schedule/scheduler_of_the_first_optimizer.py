@@ -11,9 +11,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.builders.around import updated_by
-from ftlab.faults.builders.tiny import adamw, base, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, base, lora, updated_by
 
 STEPS = 12
 
@@ -30,8 +28,7 @@ def build(fixed: bool) -> Case:
 
     def update() -> None:
         optimizer.step()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             scheduler.step()
 
     return updated_by(update, model, optimizer, scheduler=scheduler)

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.builders.tiny import adamw, lora, micro_batches
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, lora, micro_batches
 
 MICRO, STEPS = 4, 8
 
@@ -34,8 +33,7 @@ def build(fixed: bool) -> Case:
             loss.backward()
             total += float(loss.detach())
             if not fixed:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     scheduler.step()
         optimizer.step()
         if fixed:

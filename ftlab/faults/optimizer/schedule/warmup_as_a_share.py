@@ -7,9 +7,7 @@ Fix: ``num_warmup_steps=round(0.1 * total)``.
 Source: transformers, whose TrainingArguments take a share and get_scheduler does not.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 STEPS = 20
 
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     warmup = 2 if fixed else 0.1
     scheduler = get_cosine_schedule_with_warmup(optimizer, warmup, STEPS)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

@@ -7,9 +7,7 @@ Fix: count the warm-up from the run's own steps, 3 to 10 % of them.
 Source: recipes that are copied with their numbers.
 """
 
-from ftlab.faults.builders.loops import plain_step
-from ftlab.faults.builders.tiny import adamw, batches, lora
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, adamw, loop_case, lora
 
 STEPS = 12
 
@@ -22,8 +20,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     warmup = 1 if fixed else 500
     scheduler = get_linear_schedule_with_warmup(optimizer, warmup, STEPS)
-    step = plain_step(model, optimizer, scheduler)
-    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+    return loop_case(model, optimizer, scheduler=scheduler)
 
 
 FAULT = Fault(

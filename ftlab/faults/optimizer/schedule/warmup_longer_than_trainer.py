@@ -6,9 +6,7 @@ Fix: ``warmup_steps=0.05``: below 1 it is a share of the run.
 Source: transformers, TrainingArguments.get_warmup_steps.
 """
 
-from ftlab.faults.builders.tiny import lora
-from ftlab.faults.builders.trainers import trained
-from ftlab.faults.fault import Case, Fault
+from ftlab.faults.builders import Case, Fault, lora, trained
 
 
 def build(fixed: bool) -> Case:

@@ -8,8 +8,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
-from ftlab.faults.builders.tiny import adamw, lora
-from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.builders import Case, Healthy, adamw, lora
 from ftlab.faults.time.steps.rows_made_while_training import Rows
 
 

@@ -24,20 +24,29 @@ EACH_STEP = 8
 every 20. The slow set asks as often as it does of a fault."""
 
 COSTLY = {
+    "answers-that-repeat",
     "base-overrun",
     "compile-errors-suppressed",
     "compile-hook-ignored",
+    "compiled-model-passed-by",
     "end-ignored-with-padding",
+    "end-learned-slowly",
     "generator-made-once",
     "group-by-names-of-the-compiled",
     "hook-keeps-outputs",
     "learnt-by-heart",
+    "new-directions",
+    "noise-of-the-first-epoch",
     "penalty-turned-round",
     "ranks-by-micro-batch",
+    "ranks-kept-by-a-trainer",
     "reference-runs-the-policy",
+    "teachers-that-drop",
+    "unfrozen-while-compiled",
     "unlikelihood-of-the-wrong-sign",
+    "weight-decay-eats-lora",
 }
-"""Faults that take 4 to 19 s: `make test` runs another one of their rule, if it has."""
+"""Runs of 3 to 19 s: `make test` takes another one of their rule, if there is one."""
 
 LATEST = 1
 """Optimizer steps after the first evidence by which a fault must be found."""

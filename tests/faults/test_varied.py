@@ -25,7 +25,7 @@ WAYS = {
 """One way for each family; between them each loop, and names that could mislead."""
 
 
-EVERY = 24
+EVERY = 40
 """One fault in so many is built anew in the fast set, the others in the slow one."""
 
 

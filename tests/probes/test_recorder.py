@@ -337,7 +337,13 @@ def test_a_trainer_with_accelerate_s_wrappers_is_understood(tmp_path):
     assert len(recording.column(1)) == 12
 
 
-@pytest.mark.parametrize("when", ["before", "after", "in place"])
+@pytest.mark.parametrize(
+    "when",
+    [
+        "in place",
+        *(pytest.param(w, marks=pytest.mark.slow) for w in ("before", "after")),
+    ],
+)
 def test_a_compiled_model_gives_the_same_records(when):
     torch._dynamo.reset()
 

@@ -51,6 +51,7 @@ def test_a_loop_that_is_saved_is_bit_equal(kind: str, tmp_path: Path) -> None:
     assert other.state() == plain.state()
 
 
+@pytest.mark.slow
 def test_a_compiled_loop_is_saved_alike(tmp_path: Path) -> None:
     losses = []
     for checked in (False, True):

@@ -21,7 +21,7 @@ from ftlab.faults.builders.tiny import trainable
 from tests.models import batches, tiny_lora
 
 KILLS = 30
-FEW = 8
+FEW = 5
 
 
 def warm_up() -> tuple[torch.nn.Module, torch.optim.Optimizer]:

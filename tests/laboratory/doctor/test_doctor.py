@@ -9,7 +9,7 @@ import torch
 
 import ftlab
 from ftlab.laboratory.doctor import machine, probes, versions
-from tests.test_cli import ftlab as command
+from tests.test_cli import here
 
 
 def looks(found):
@@ -32,7 +32,7 @@ def test_all_forms_tell_the_same():
 
 
 def test_the_command_prints_json_and_tells_by_its_exit():
-    done = command("doctor", "--json")
+    done = here("doctor", "--json")
     told = json.loads(done.stdout)
     assert done.returncode == (0 if told["ok"] else 1)
     whats = [each["what"] for each in told["looks"]]

@@ -16,9 +16,9 @@ CHECKED = "gradient_checkpointing=True"
     ("share", "words"),
     [
         (0.8, HALF),
-        (0.69, CHECKED),
+        pytest.param(0.69, CHECKED, marks=pytest.mark.slow),
         (0.55, f"{CHECKED}, {HALF}"),
-        (0.4, f"{CHECKED}, {SINGLE}"),
+        pytest.param(0.4, f"{CHECKED}, {SINGLE}", marks=pytest.mark.slow),
     ],
 )
 def test_the_first_that_fits_is_told(share, words):

@@ -136,23 +136,27 @@ def _anomaly_off() -> Iterator[None]:
     torch.autograd.set_detect_anomaly(False)
 
 
+def slow(*way: str) -> Any:
+    """Leave a way to the slow ring: its likes are in the first one."""
+    return pytest.param(*way, marks=pytest.mark.slow)
+
+
 LOOPS = (
     ("slow rows", "TIM001", "__getitem__"),
-    ("slow collator", "TIM001", "slow_collator"),
+    slow("slow collator", "TIM001", "slow_collator"),
     ("too few workers", "TIM001", "worker process"),
-    pytest.param(  # all in Python: on a crowded machine too few looks see its line
-        *("slow metric", "TIM002", "slow_metric"), marks=pytest.mark.slow
-    ),
+    # all in Python: on a crowded machine too few looks see its line
+    slow("slow metric", "TIM002", "slow_metric"),
     ("collecting garbage", "TIM002", "gc.collect()"),
-    ("saving", "TIM002", "torch.save("),
-    ("evaluating", "TIM002", "model(**batch)"),
-    ("anomaly detection", "TIM003", "set_detect_anomaly"),
+    slow("saving", "TIM002", "torch.save("),
+    slow("evaluating", "TIM002", "model(**batch)"),
+    slow("anomaly detection", "TIM003", "set_detect_anomaly"),
 )
 TRAINERS = (
-    ("slow rows", "TIM001", "__getitem__"),
+    slow("slow rows", "TIM001", "__getitem__"),
     ("slow callback", "TIM002", "on_step_end"),
-    ("slow log", "TIM002", "on_log"),
-    ("saving", "TIM002", "saving"),
+    slow("slow log", "TIM002", "on_log"),
+    slow("saving", "TIM002", "saving"),
     ("evaluating", "TIM002", "evaluation"),
 )
 

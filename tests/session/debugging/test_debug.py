@@ -694,6 +694,7 @@ def test_finds_a_fault_over_a_4_bit_base(tmp_path):
         assert report.step == 2
 
 
+@pytest.mark.slow
 def test_finds_a_fault_within_compiled_code():
     setup = Setup()
     torch._dynamo.reset()

@@ -116,6 +116,7 @@ def test_a_second_try_under_autocast_leaves_nothing_behind():
     assert run(check=True) == run(check=False)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_goes_on_bit_equal():
     def run(check):
         seed()

@@ -12,7 +12,8 @@ from ftlab.views.steps.profile import nvidia_commands
 from tests.models import batches, tiny_llama, tiny_lora, update
 from tests.session.scenarios import LOOPS, feed, seed, state_of, trainer
 
-NAP = 0.01
+NAP = 0.05
+"""Long beside what a crowded machine adds to it."""
 COLUMNS = ["forward", "backward", "elsewhere"]
 
 

@@ -13,7 +13,7 @@ import torch
 
 from ftlab.records.by_id import ById
 from ftlab.records.errors import TrainingStoppedError
-from ftlab.records.handle import Handle
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 from ftlab.replay.answering import Skipped
 from ftlab.replay.breakpoints.scout import Scout
 from ftlab.replay.call import StepCall
@@ -112,9 +112,15 @@ class Engine:
         self.step, self.micro_batch = 0, 0
         self._leave_by, self._copy_gradients = "", True
         self._unwinding, self._warned = Unwinding(), False
-        self._generators = self._modules = None
+        self._generators = None
         self.past.forget()
-        return self._updates.attach()
+        handles = HandleStack()
+        handles.add(CallbackHandle(self._forget_modules))
+        handles.add(self._updates.attach())
+        return handles
+
+    def _forget_modules(self) -> None:
+        self._modules = None
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``function`` so that each call of it can be stopped and replayed.

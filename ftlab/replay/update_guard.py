@@ -10,7 +10,7 @@ from torch.optim.optimizer import (
 )
 
 from ftlab.records.by_id import ById
-from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 from ftlab.replay.capsules.update_capsule import UpdateCapsule, Updated
 from ftlab.replay.optimizers import drop_leftovers, has_closure
 from ftlab.replay.torch_private import call_first, graph_task
@@ -72,8 +72,8 @@ class UpdateGuard:
     def attach(self) -> Handle:
         """Hear of steps until the handle is removed; a new run begins."""
         self.seen, self.update, self._broken_before = False, None, None
-        self._updated.clear()
         handles = HandleStack()
+        handles.add(CallbackHandle(self._updated.clear))
         # A watch must hear only of the steps that come through, and as they are then.
         for handle in (
             register_optimizer_step_pre_hook(self._before),

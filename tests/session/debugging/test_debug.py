@@ -1,9 +1,11 @@
 """The debugger stops at the right place, before the weights change."""
 
 import _thread
+import gc
 import threading
 import time
 import warnings
+import weakref
 from typing import Any
 
 import pytest
@@ -809,3 +811,25 @@ def test_steps_lead_over_micro_batches_and_optimizer_steps():
     with debugging(setup, step, on_pause=decide) as dbg:
         dbg.run()
     assert stops == [(0, 0, False), (0, 1, True), (1, 0, True)]
+
+
+def test_what_was_listed_for_a_run_is_let_go_with_it():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step(batch):
+        model(batch).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with ftlab.debug(
+        step, [torch.ones(1, 2)] * 3, model=model, optimizer=optimizer
+    ) as debugger:
+        debugger.run()
+    module, weight = weakref.ref(model[0]), weakref.ref(model[1].weight)
+    model[0], model[1] = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+    optimizer.param_groups[0]["params"].clear()
+    optimizer.state.clear()
+    gc.collect()
+    assert (module(), weight()) == (None, None)
+    assert debugger.runs == 1

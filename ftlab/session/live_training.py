@@ -39,11 +39,18 @@ def training_of(
     scaler: Any = None,
     extra: Any = None,
     seen: Observation | None = None,
+    **unknown: Any,
 ) -> Training:
     """Collect what was handed over, and what a trainer or a watch knows besides.
 
     An AttachError or BadValueError tells what of it cannot be saved.
     """
+    for name in unknown:
+        msg = (
+            f"{caller}({name}=...): what belongs to a training is passed as optimizer= "
+            f"and scheduler=, one or several of each, scaler= and extra=."
+        )
+        raise BadValueError(msg)
     if not isinstance(extra, Mapping | None):
         msg = f"extra={extra!r:.80} is no dictionary; pass extra={{'epoch': 2}}."
         raise BadValueError(msg)
@@ -69,7 +76,8 @@ def training_of(
         extra or {},
     )
     states = [state for each in live.optimizers for state in each.state.values()]
-    steps = int(max((float(state.get("step", 0)) for state in states), default=0))
+    named = [state for state in states if isinstance(state, Mapping)]
+    steps = int(max((float(state.get("step", 0)) for state in named), default=0))
     steps = steps if seen is None else seen.recorder.step
     steps = steps if trainer is None else int(trainer.state.global_step)
     trouble = "" if seen is None else trouble_of(seen.latest)

@@ -484,6 +484,8 @@ def test_refuses_what_it_cannot_save(tmp_path: Path, saved: Path) -> None:
         ftlab.safe_save("model", tmp_path)
     with pytest.raises(BadValueError, match=r"extra\.x is a object"):
         ftlab.safe_save(made.model, tmp_path, extra={"x": object()})
+    with pytest.raises(BadValueError, match=r"optimizers=\.\.\..*passed as optimizer="):
+        ftlab.safe_save(made.model, tmp_path, optimizers=[])
     with pytest.raises(BadValueError, match="keep=0: it is a number of checkpoints"):
         ftlab.safe_save(made.model, tmp_path, keep=0)
     with pytest.raises(CheckpointError, match=r"holds no checkpoint; pass"):

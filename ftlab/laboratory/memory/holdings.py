@@ -59,7 +59,7 @@ class _Owned:
             if isinstance(each, torch.optim.Optimizer):
                 key = self._key("optimizer state", at, each)
                 for state in each.state.values():
-                    for value in state.values():
+                    for value in state.values() if isinstance(state, Mapping) else ():
                         self._owners.setdefault(storage_of(value), key)
 
     def _own_module(self, at: int, module: torch.nn.Module) -> None:

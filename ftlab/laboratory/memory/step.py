@@ -181,7 +181,7 @@ def _hold(meter: Meter, model: Any, batch: Mapping[str, Any], own: set[str]) -> 
 
 def _hold_state(meter: Meter, optimizer: Any) -> None:
     for held in optimizer.state.values() if optimizer is not None else ():
-        for name, value in held.items():
+        for name, value in held.items() if isinstance(held, Mapping) else ():
             meter.hold(value, "optimizer state", str(name))
 
 

@@ -1,7 +1,7 @@
 """Weights and optimizer state before an optimizer step, so that it can run again."""
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import torch
@@ -13,6 +13,10 @@ from ftlab.replay.tracing.finite import float_leaves, is_plain
 
 _SINGLE = (torch.Tensor, int, float, str, type(None))
 """What a state holds that is no container."""
+
+
+ALONE = ""
+"""Name of what an optimizer keeps without one: a count under a word, say."""
 
 
 class Updated:
@@ -46,14 +50,14 @@ class Updated:
     def look(self, optimizer: torch.optim.Optimizer) -> Self:
         """Look whether it holds others now."""
         parameters, state = list(held(optimizer)), optimizer.state
-        values = [value for entry in state.values() for value in entry.values()]
+        values = [v for entry in state.values() for v in _held_in(entry)]
         groups = optimizer.param_groups
         options = [v for group in groups for v in group.values() if _is_tensor(v)]
         kept = (parameters, state, values, options)
         ids = [number for each in kept for number in map(id, each)]
         if ids != self._ids:
             self._ids, self.parameters = ids, parameters
-            self.entries = {p: dict(entry) for p, entry in state.items()}
+            self.entries = {p: _by_name(entry) for p, entry in state.items()}
             tensors = [value for value in values if _is_tensor(value)]
             self.tensors = Grouped([*parameters, *tensors, *options])
             self.floats = _floats([*parameters, *values])
@@ -161,16 +165,22 @@ class UpdateCapsule:
         for added in [p for p in state if p not in self._entries]:
             del state[added]
         for key, entry in self._entries.items():
-            self._put_back(state[key], entry)
+            if entry.keys() == {ALONE}:
+                state[key] = self._put_back_value(entry[ALONE])
+            else:
+                self._put_back(state[key], entry)
 
     def _put_back(self, entry: dict[str, Any], kept: dict[str, Any]) -> None:
         for name in [name for name in entry if name not in kept]:
             del entry[name]
         for name, value in kept.items():
-            if _is_tensor(value):
-                with torch.no_grad():
-                    value.detach().copy_(self._of_state[id(value)])
-            entry[name] = value
+            entry[name] = self._put_back_value(value)
+
+    def _put_back_value(self, value: Any) -> Any:
+        if _is_tensor(value):
+            with torch.no_grad():
+                value.detach().copy_(self._of_state[id(value)])
+        return value
 
 
 def held(optimizer: torch.optim.Optimizer) -> Iterator[torch.nn.Parameter]:
@@ -185,10 +195,18 @@ def updated_tensors(
     """Yield what a step writes: parameter, name of the state or ``""``, and tensor."""
     for parameter in held(optimizer):
         yield parameter, "", parameter.detach()
-        for name, value in optimizer.state.get(parameter, {}).items():
+        for name, value in _by_name(optimizer.state.get(parameter, {})).items():
             for tensor in float_leaves(value):
                 yield parameter, str(name), tensor
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
+
+
+def _by_name(entry: Any) -> dict[str, Any]:
+    return dict(entry) if isinstance(entry, Mapping) else {ALONE: entry}
+
+
+def _held_in(entry: Any) -> Iterable[Any]:
+    return entry.values() if isinstance(entry, Mapping) else (entry,)

@@ -124,6 +124,26 @@ def test_a_counter_of_the_state_is_put_back_to_what_it_was_last():
     assert entry["count"] == 2000
 
 
+@pytest.mark.parametrize("count", [1000, torch.tensor(1000.0)])
+def test_what_an_optimizer_keeps_under_a_word_is_put_back(count):
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.state["count"] = count
+    optimizer.state[model.weight]["moment"] = torch.ones(2)
+    capsule = UpdateCapsule(optimizer)
+    if torch.is_tensor(count):
+        count.add_(1)
+    else:
+        optimizer.state["count"] = 1001
+    optimizer.state[model.weight]["moment"].zero_()
+    optimizer.state["new"] = 1
+    capsule.restore()
+    assert optimizer.state["count"] is count
+    assert float(count) == 1000
+    assert optimizer.state[model.weight]["moment"].tolist() == [1, 1]
+    assert "new" not in optimizer.state
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_only_a_state_without_containers_is_known_to_be_all_there_is(hidden):
     model = torch.nn.Linear(3, 2)

@@ -833,3 +833,34 @@ def test_what_was_listed_for_a_run_is_let_go_with_it():
     gc.collect()
     assert (module(), weight()) == (None, None)
     assert debugger.runs == 1
+
+
+class Counting(torch.optim.SGD):
+    """Keeps a count in its state, under a word and not for a parameter."""
+
+    def step(self, closure=None):
+        self.state["count"] = (self.state["count"] or 0) + 1
+        return super().step(closure)
+
+
+def test_an_optimizer_may_keep_what_is_no_mapping(tmp_path):
+    model = torch.nn.Linear(2, 1)
+    optimizer = Counting(model.parameters(), lr=0.1)
+
+    def step(batch):
+        loss = model(batch).square().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    batches = [torch.ones(1, 2)] * 3
+    with ftlab.debug(step, batches, model=model, optimizer=optimizer) as debugger:
+        assert debugger.run().state == "finished"
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        for batch in batches:
+            step(batch)
+        assert watch.memory.table() is not None
+    ftlab.safe_save(model, tmp_path / "saved", optimizer=optimizer)
+    assert optimizer.state["count"] == 6
+    assert not watch.findings

@@ -237,7 +237,7 @@ def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_an_area_is_scored_into_a_file(tmp_path):
     file = tmp_path / "score.json"
-    arguments = "faults", "score", "--area", "optimizer", "--json", file
+    arguments = "faults", "score", "--area", "environment", "--json", file
     done = ftlab(*arguments, seconds=3600)
     assert done.returncode == 0, done.stdout
     assert "recall            100.0%" in done.stdout

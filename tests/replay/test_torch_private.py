@@ -177,6 +177,14 @@ def test_an_autocast_context_can_be_switched():
         assert torch.is_autocast_enabled("cpu")
 
 
+def test_versions_of_many_are_those_of_each_also_where_torch_does_not_count():
+    with torch.inference_mode():
+        uncounted = torch.ones(1)
+    written = torch.ones(1).add_(1).add_(1)
+    assert torch_private.versions([written, torch.ones(1)]) == [2, 0]
+    assert torch_private.versions([written, uncounted]) == [2, 0]
+
+
 def test_tensors_copied_together_have_their_shapes_and_nothing_of_the_originals():
     tensors = [torch.arange(4.0).view(2, 2).t(), torch.ones(()), torch.zeros(3, 0)]
     shapes = [each.shape for each in tensors]

@@ -116,6 +116,13 @@ class Grouped:
     ----------
     tensors
         They are read whenever somebody asks for them.
+
+    Attributes
+    ----------
+    tensors
+        As they were passed.
+    indices
+        Of the tensors, group by group.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -125,7 +132,7 @@ class Grouped:
     def _group(self) -> None:
         self.indices = alike(self.tensors)
         self._groups = [[self.tensors[i] for i in own] for own in self.indices]
-        vars(self).pop("shapes", None)
+        vars(self).pop("shapes", None)  # of the groups before
         self._kinds = [
             (group[0].dtype, sum(each.numel() for each in group))
             for group in self._groups

@@ -1,10 +1,36 @@
-"""Two loops at once, in two threads."""
+"""Several listeners at once."""
 
 import threading
 
 import torch
 
+from ftlab.probes.taps.backward import tap_backward
+from ftlab.probes.taps.listener import Shielded
+from ftlab.probes.taps.shared import Everyone
 from tests.probes.recording import Recording
+
+
+class Ear:
+    def __init__(self, error=None):
+        self.error, self.heard, self.failures = error, [], []
+
+    def before_backward(self, losses, weights):
+        self.heard.append(len(losses))
+        if self.error is not None:
+            raise self.error
+
+
+def test_one_that_fails_is_told_so_and_the_others_hear_it_too():
+    ears = [Ear(ValueError("of ours")), Ear()]
+    everyone = Everyone()
+    everyone.listeners += [Shielded(ear, ear.failures.append) for ear in ears]
+    tap = tap_backward(everyone)
+    try:
+        torch.ones(1, requires_grad=True).sum().backward()
+    finally:
+        tap.remove()
+    assert [ear.heard for ear in ears] == [[1], [1]]
+    assert [ear.failures for ear in ears] == [[ears[0].error], []]
 
 
 def test_loops_of_two_threads_are_kept_apart():

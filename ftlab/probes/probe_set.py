@@ -103,10 +103,8 @@ class ProbeSet:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
         number, event, known = step.step, moment in _EVENTS, step.readings
-        if not self._called(moment, number):
-            return found
-        seen = self._awake(look)
-        for each in self._called(moment, number):
+        seen, called = self._due(moment, number, look)
+        for each in called:
             if each.probe.rests and not event:
                 continue
             if each.schedule is not None and not self._is_due(each, number, event):
@@ -142,16 +140,19 @@ class ProbeSet:
         full = self.budget.is_full(step)
         return (self._by_moment if full else self._in_light)[moment]
 
-    def _awake(self, look: Callable[[], Moment]) -> Moment:
-        """Look, and let all probes do so anew where the watched tensors are others."""
-        seen = look()
-        if seen.tensors is not self._tensors:
-            self._tensors = seen.tensors
-            for probe in self._probes.values():
-                probe.rests = False
-            self.budget.look_closer(seen.step)
-            seen = look()
-        return seen
+    def _due(
+        self, moment: str, step: int, look: Callable[[], Moment]
+    ) -> "tuple[Any, list[_Called]]":
+        """Look, where a probe may be due; anew where the watched tensors are others."""
+        called = self._called(moment, step)
+        seen = look() if called else None
+        if seen is None or seen.tensors is self._tensors:
+            return seen, called
+        self._tensors = seen.tensors
+        for probe in self._probes.values():
+            probe.rests = False
+        self.budget.look_closer(seen.step)
+        return look(), self._called(moment, step)
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""

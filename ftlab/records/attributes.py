@@ -45,8 +45,11 @@ def attribute_of(owner: Any, name: str, default: Any = None) -> Any:
     ['the tensor', 4, None]
     """
     own = _own(owner)
-    for table in (own, *(own.get(each) or {} for each in TABLES)):
-        if name in table:
+    if name in own:
+        return own[name]
+    for each in TABLES:
+        table = own.get(each)
+        if table and name in table:
             return table[name]
     computed = _table(_inside(owner, "parametrizations"), "_modules")
     if name in computed:

@@ -268,10 +268,10 @@ def watch(
         are recorded at every step, even where that alone takes more. Where the rest
         does not fit into the share, most steps are light, which means that this is all;
         of full steps at least two follow each other. What is costly waits for its turn,
-        longer than ``interval`` where its cost calls for it. Full steps and turns get
-        half of the share at least: ``watch.cost`` tells. Steps 0 to 8 and 16 are full,
-        and a step counts as at least 50 ms. ``None`` measures everything on schedule,
-        whatever it costs.
+        longer than ``interval`` where its cost calls for it. Full steps and turns get a
+        quarter of the share at least: ``watch.cost`` tells. Steps 0 to 8 and 16 are
+        full, and a step counts as at least 50 ms. ``None`` measures everything on
+        schedule, whatever it costs.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses

@@ -91,7 +91,7 @@ def test_what_every_step_costs_by_itself_starves_nobody(ten):
 
 def test_steps_of_uneven_length_starve_nobody(ten):
     cheap = Costly("-not", 1, 1e-4)
-    Training(0.02, [*ten, cheap], usual=0.004, noise=0.5).run(4000)
+    Training(0.02, [*ten, cheap], usual=0.004, noise=0.5).run(8000)
     assert all(len(probe.steps) > len(FIRST_LOOK) + 5 for probe in ten)
 
 

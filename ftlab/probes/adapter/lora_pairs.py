@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.naming import clean_name
-from ftlab.records.attributes import attribute_of, has_attribute
+from ftlab.probes.inventory import spots_of
+from ftlab.records.attributes import attribute_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,12 @@ def lora_pairs(model: torch.nn.Module) -> Iterator[LoraPair]:
         return
     from peft.tuners.lora.layer import LoraLayer
 
-    for path, module in model.named_modules():
-        if isinstance(module, LoraLayer):
-            yield from pairs_of_layer(module, clean_name(path))
+    found: set[int] = set()
+    for spot in spots_of(model):
+        module = spot.module()
+        if isinstance(module, LoraLayer) and id(module) not in found:
+            found.add(id(module))  # one that stands at two places has one name
+            yield from pairs_of_layer(module, spot.path)
 
 
 def pairs_of_layer(layer: Any, path: str) -> Iterator[LoraPair]:
@@ -98,9 +101,10 @@ def _weight(entry: Any) -> Any:
 
 
 def _reason(layer: Any, a: torch.Tensor, b: torch.Tensor) -> str:
-    if has_attribute(layer, "lora_E"):
+    own = vars(layer)
+    if "lora_E" in own["_modules"]:
         return "AdaLoRA scales each rank by itself"
-    if attribute_of(layer, "num_experts", 1) != 1:
+    if own.get("num_experts", 1) != 1:
         return "one pair holds several experts"
     if a.is_meta or b.is_meta or 0 in (a.numel(), b.numel()):
         return "the adapter's weights are offloaded"

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ftlab.probes.graph.saved_values import saved
 from ftlab.probes.hooked import HookedProbe
+from ftlab.probes.inventory import spots_of
 from ftlab.probes.loss.label_counts import common_label, weightless
 from ftlab.probes.loss.logits import ELEMENTS, POSITIONS, spread_over, unravelled
 from ftlab.probes.loss.loss_terms import Term, terms_of
-from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.stepping.backward_ear import hear_backward
@@ -279,11 +279,14 @@ def _head_path(model: torch.nn.Module, term: Term) -> str:
         last = find() if callable(find) else None
     except Exception:  # noqa: BLE001  not all models have one
         last = None
-    for path, module in model.named_modules() if term.weight else ():
+    for spot in spots_of(model) if term.weight else ():
+        module = spot.module()
+        if module is not last and "weight" not in vars(module).get("_parameters", ()):
+            continue
         weight = attribute_of(module, "weight")
         if not isinstance(weight, torch.Tensor):
             continue
         cast = module is last and term.wide == tuple(weight.shape)[::-1]
         if weight.data_ptr() == term.weight or cast:
-            return clean_name(path)
+            return spot.path
     return ""

@@ -48,7 +48,7 @@ class _Place(NamedTuple):
             return None
         if not tensor.is_contiguous():
             return None
-        return as_array(tensor.detach().view(-1)[::distance])
+        return as_array(tensor.detach()).reshape(-1)[::distance]
 
 
 class BetweenUpdates(Probe):

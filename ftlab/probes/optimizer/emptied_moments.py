@@ -108,7 +108,8 @@ def _states(held: Iterable[Held]) -> Iterator[tuple[torch.Tensor, Any, _State]]:
         if isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
             # get, not []: the mapping would make an entry, and so change a checkpoint
             state = optimizer.state.get(parameter) or {}
-            if all(type(state.get(key)) is torch.Tensor for key in (_SECOND, "step")):
+            both = type(state.get(_SECOND)), type(state.get("step"))
+            if both == (torch.Tensor, torch.Tensor):
                 yield parameter, optimizer, state
 
 

@@ -92,7 +92,7 @@ class KeptMoments(Probe):
     ) -> list[tuple[torch.Tensor, int]]:
         """Return what is looked at and still there, with its optimizer's number."""
         looked_at = self._looked_at if moment.full else self._looked_at[:1]
-        pairs = ((reference(), number) for reference, number in looked_at)
+        pairs = [(reference(), number) for reference, number in looked_at]
         return [(each, n) for each, n in pairs if each is not None and n in live]
 
 

@@ -1,7 +1,7 @@
 """The moments that an optimizer keeps of each parameter."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +16,16 @@ from ftlab.records.step import Block, Column
 
 _FIRST = ("exp_avg", "momentum_buffer")
 _SECOND = ("exp_avg_sq",)
+_BESIDE = ("exp_avg", "max_exp_avg_sq")
 
 FLOOR = 1e-10
 """Second moments below it are counted in ``floor_share``."""
 
 SAMPLE = 16_384
 """At most so many elements of each tensor are counted for the shares."""
+
+TOGETHER = 64
+"""Tensors of one size, no larger than a sample, that are reduced as one stack."""
 
 _UNKNOWN = math.nan
 
@@ -67,7 +71,11 @@ class OptimizerMoments(Probe):
             values = torch.stack(foreach_l2([first for first, _, _ in members]))
             readings.append(_reading(moment.step, ids, moment1_l2=values))
         for ids, members in _by_device(moment, states, _SECOND):
-            readings.append(_reading(moment.step, ids, **_second_moments(members)))
+            groups = list(_alike(members))
+            order = [place for group in groups for place in group]
+            parts = [_second_moments([members[n] for n in group]) for group in groups]
+            whole = {name: torch.cat([e[name] for e in parts]) for name in parts[0]}
+            readings.append(_reading(moment.step, ids[order], **whole))
         return readings
 
 
@@ -105,33 +113,56 @@ def _by_device(
         yield moment.tensors.ids[[index for index, _ in each]], [one for _, one in each]
 
 
+def _alike(members: Sequence[_Member]) -> Iterator[list[int]]:
+    """Group what one stack can hold: small tensors of one size, held to one limit."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, (second, state, group) in enumerate(members):
+        limit, size = _eps_limit(state, group), second.numel()
+        kinds = [getattr(state.get(key), "dtype", None) for key in _BESIDE]
+        several = size <= SAMPLE and isinstance(limit, float)
+        key = (size, second.dtype, *kinds, limit) if several else (place,)
+        groups.setdefault(key, []).append(place)
+    for places in groups.values():
+        for start in range(0, len(places), TOGETHER):
+            yield places[start : start + TOGETHER]
+
+
 def _second_moments(members: Sequence[_Member]) -> dict[str, torch.Tensor]:
+    """Reduce the second moments of one group."""
     seconds = [second for second, _, _ in members]
-    ends = [torch.aminmax(each) for each in seconds]
-    shares = torch.stack([_shares(*member) for member in members])
+    low, high = torch.aminmax(_stacked(seconds), dim=1)
+    floor, eps = _shares(members)
     return {
-        "moment2_min": torch.stack([low.float() for low, _ in ends]),
+        "moment2_min": low.float(),
         "moment2_l2": torch.stack(foreach_l2(seconds)),
-        "moment2_max": torch.stack([high.float() for _, high in ends]),
-        "floor_share": shares[:, 0],
-        "eps_share": shares[:, 1],
+        "moment2_max": high.float(),
+        "floor_share": floor,
+        "eps_share": eps,
     }
 
 
-def _shares(
-    second: torch.Tensor, state: Mapping[str, Any], group: Mapping[str, Any]
-) -> torch.Tensor:
-    """Count what lies below the floor, and below eps; ``(2,)`` shares."""
+def _shares(members: Sequence[_Member]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the shares of what lies below the floor, and below eps."""
+    _, state, group = members[0]
     limit = _eps_limit(state, group)
-    values = _spaced(second)
-    root_of = _spaced(state.get("max_exp_avg_sq", second))
-    live = _spaced(state.get("exp_avg", second)) != 0
-    below = torch.stack((values < FLOOR, root_of < limit, torch.ones_like(live)))
-    counts = torch.count_nonzero(below & live, dim=1).float()
-    shares = counts[:2] / counts[2]
-    if limit is _UNKNOWN:
-        shares[1] = _UNKNOWN
-    return shares
+    values = roots = firsts = _stacked([_spaced(second) for second, _, _ in members])
+    if "max_exp_avg_sq" in state:
+        roots = _stacked([_spaced(each["max_exp_avg_sq"]) for _, each, _ in members])
+    if "exp_avg" in state:
+        firsts = _stacked([_spaced(each["exp_avg"]) for _, each, _ in members])
+    live = firsts != 0
+    count = live.sum(1).float()
+    floor, eps = (
+        (below & live).sum(1) / count for below in (values < FLOOR, roots < limit)
+    )
+    return floor, eps if limit is not _UNKNOWN else torch.full_like(eps, _UNKNOWN)
+
+
+def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Make rows of tensors; of one, which may be large, without a copy."""
+    if len(tensors) == 1:
+        return tensors[0].reshape(1, -1)
+    return torch.stack([each.reshape(-1) for each in tensors])
 
 
 def _eps_limit(state: Mapping[str, Any], group: Mapping[str, Any]) -> Any:

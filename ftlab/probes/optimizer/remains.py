@@ -62,14 +62,13 @@ class Met(Generic[Remains]):
 
     def now(self) -> tuple[Any, ...]:
         """List what is there, and what remains of all else, by number."""
-        pairs = ((reference(), remains) for reference, remains in self._places)
-        return tuple(remains if each is None else each for each, remains in pairs)
+        pairs = [(reference(), remains) for reference, remains in self._places]
+        return tuple([rest if each is None else each for each, rest in pairs])
 
-    def alive(self) -> Iterator[tuple[int, Any, Remains]]:
-        """Yield what is there, with its number and what will remain of it."""
-        for number, (reference, remains) in enumerate(self._places):
-            if (each := reference()) is not None:
-                yield number, each, remains
+    def alive(self) -> list[tuple[int, Any, Remains]]:
+        """List what is there, with its number and what will remain of it."""
+        found = enumerate(self._places)
+        return [(n, e, rest) for n, (of, rest) in found if (e := of()) is not None]
 
 
 class GoneOptimizer:

@@ -63,6 +63,8 @@ class LossScaling:
         optimizer
             The optimizer that is about to step: a fused one is told the scale.
         """
+        if optimizer is None and step.scaler is None:
+            return 1.0
         left = scale_left_to(optimizer) if optimizer is not None else None
         scale = left if left is not None else scale_of(step.scaler)
         if scale is None:

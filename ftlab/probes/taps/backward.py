@@ -25,7 +25,7 @@ def tap_backward(listener: Listener) -> Handle:
     ) -> Any:
         if nesting.inside or is_within_backward():
             return original(tensors, *args, **kwargs)
-        with nesting.entered():
+        with nesting:
             weights = args[0] if args else _keyword(kwargs)
             listener.before_backward(_listed(tensors), _listed(weights))
             try:

@@ -64,7 +64,7 @@ def _around(
             return original(parameters, *args, **kwargs)
         listener.before_clip(listed, how)
         try:
-            with nesting.entered():
+            with nesting:
                 result = original(parameters, *args, **kwargs)
         except BaseException:
             listener.after_clip(None)

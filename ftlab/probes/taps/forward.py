@@ -62,7 +62,7 @@ def _around_forward(hook: "ForwardHook") -> Handle:
     def around(original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
         if nesting.inside:
             return original(module, *args, **kwargs)
-        with nesting.entered():
+        with nesting:
             hook(module, args, kwargs)
             return original(module, *args, **kwargs)
 

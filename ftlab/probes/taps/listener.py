@@ -13,7 +13,7 @@ from ftlab.probes.dynamo_private import (
     suspend_dynamo,
 )
 from ftlab.probes.own_time import own_time
-from ftlab.probes.torch_private import is_traced, unseen_by_modes
+from ftlab.probes.torch_private import is_traced, set_grad_enabled, unseen_by_modes
 from ftlab.records import replaying
 
 _TOLD = re.compile("on_|before_|after_")
@@ -131,14 +131,16 @@ def shield(
     """
 
     def shielded(*args: P.args, **kwargs: P.kwargs) -> R | None:
-        callback = suspend_dynamo()
+        callback, graph = suspend_dynamo(), torch.is_grad_enabled()
+        set_grad_enabled(False)
         try:
-            with own_time, torch.no_grad(), unseen_by_modes():
+            with own_time, unseen_by_modes():
                 return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  training goes on without us
             failed(error)
             return None
         finally:
+            set_grad_enabled(graph)
             resume_dynamo(callback)
 
     leave_to_python(shielded)

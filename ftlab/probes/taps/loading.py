@@ -44,7 +44,7 @@ def tap_peft_loading(listener: Listener) -> Handle:
         if _loading.inside:
             return original(model, state, *args, **kwargs)
         adapter = args[0] if args else kwargs.get("adapter_name", "default")
-        with _loading.entered():
+        with _loading:
             listener.before_load(model, state, adapter)
             result = original(model, state, *args, **kwargs)
         listener.after_load(model, state, result)
@@ -60,7 +60,7 @@ def _load(listener: Listener) -> Callable[..., Any]:
         state = args[0] if args else kwargs.get("state_dict")
         if _loading.inside or not isinstance(state, Mapping):
             return original(module, *args, **kwargs)
-        with _loading.entered():
+        with _loading:
             listener.before_load(module, state, None)
             result = original(module, *args, **kwargs)
         listener.after_load(module, state, result)
@@ -77,7 +77,7 @@ def _take(listener: Listener) -> Callable[..., Any]:
     ) -> Any:
         if taking.inside:
             return original(module, *args, **kwargs)
-        with taking.entered():
+        with taking:
             result = original(module, *args, **kwargs)
         listener.after_state_dict(module, result)
         return result
@@ -93,7 +93,7 @@ def _resume(listener: Listener) -> Callable[..., Any]:
     ) -> Any:
         if resuming.inside or unwrapped(optimizer) is not optimizer:
             return original(optimizer, *args, **kwargs)
-        with resuming.entered():
+        with resuming:
             result = original(optimizer, *args, **kwargs)
         listener.after_optimizer_load(optimizer)
         return result

@@ -1,12 +1,11 @@
 """Tells the outermost of nested calls apart, for each thread by itself."""
 
-import contextlib
 import threading
-from collections.abc import Iterator
+from types import TracebackType
 
 
 class Nesting(threading.local):
-    """True while this thread is within ``entered``.
+    """Inside while this thread is within ``with nesting:``.
 
     Torch's functions call each other (``Tensor.backward`` calls
     ``torch.autograd.backward``), and a subclass calls its base: one operation of the
@@ -16,7 +15,7 @@ class Nesting(threading.local):
     --------
     >>> from ftlab.probes.taps.nesting import Nesting
     >>> nesting = Nesting()
-    >>> with nesting.entered():
+    >>> with nesting:
     ...     nesting.inside
     True
     >>> nesting.inside
@@ -25,11 +24,13 @@ class Nesting(threading.local):
 
     inside = False
 
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        """Be inside for the length of the block."""
+    def __enter__(self) -> None:
         self.inside = True
-        try:
-            yield
-        finally:
-            self.inside = False
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.inside = False

@@ -69,7 +69,7 @@ def tap_zero_grad(listener: Listener) -> Handle:
     ) -> Any:
         if nesting.inside or unwrapped(owner) is not owner:
             return original(owner, *args, **kwargs)
-        with nesting.entered():
+        with nesting:
             result = original(owner, *args, **kwargs)
         listener.on_zero_grad(owner)
         return result

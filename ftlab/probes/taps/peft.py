@@ -81,7 +81,7 @@ def _operation(listener: Listener, method: str, outer: Nesting) -> Callable[...,
     ) -> Any:
         if outer.inside:
             return original(owner, *args, **kwargs)
-        with outer.entered():
+        with outer:
             result = original(owner, *args, **kwargs)
         named = _adapters_in(original, (owner, *args), kwargs)
         listener.after_adapter_call(owner, method, named)
@@ -103,7 +103,7 @@ def _layer(
         if inner.inside:
             return original(layer, *args, **kwargs)
         listener.before_layer_merge(layer, op)
-        with inner.entered():
+        with inner:
             result = original(layer, *args, **kwargs)
         listener.after_layer_merge(layer, op)
         if not outer.inside:

@@ -64,7 +64,7 @@ def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
     ) -> Any:
         if nesting.inside:
             return original(model, *args, **kwargs)
-        with nesting.entered(), _told(listener):
+        with nesting, _told(listener):
             result = original(model, *args, **kwargs)
         folder = args[0] if args else kwargs.get("save_directory")
         if folder is not None and kwargs.get("is_main_process", True):

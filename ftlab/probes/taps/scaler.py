@@ -59,7 +59,7 @@ def _once(around: Callable[..., Any]) -> Callable[..., Any]:
     def outermost(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
         if nesting.inside or not scaler.is_enabled():
             return original(scaler, *args, **kwargs)
-        with nesting.entered():
+        with nesting:
             return around(original, scaler, *args, **kwargs)
 
     return outermost

@@ -26,7 +26,7 @@ def tap_scheduler(listener: Listener) -> Handle:
         if nesting.inside or is_under_construction(scheduler):
             return original(scheduler, *args, **kwargs)
         before = rates_of(scheduler.optimizer)
-        with nesting.entered():
+        with nesting:
             result = original(scheduler, *args, **kwargs)
         after = rates_of(scheduler.optimizer)
         listener.on_scheduler_step(scheduler, before, after, _metric(args, kwargs))

@@ -33,18 +33,18 @@ class Everyone:
     """
 
     def __init__(self) -> None:
-        self.listeners: list[Listener] = []
+        self.listeners: tuple[Listener, ...] = ()
         self._told: Any = shield(self._tell_shielded, _raise)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
+        known = _hearing((), name)
+
         def tell(*args: Any) -> None:
-            shielded, others = [], []
-            for listener in self.listeners:
-                if isinstance(listener, Shielded):
-                    if listener.wants(name):
-                        shielded.append(listener)
-                elif hasattr(listener, name):  # some want to know of one thing only
-                    others.append(listener)
+            nonlocal known
+            listeners = self.listeners
+            if known[0] is not listeners:
+                known = _hearing(listeners, name)
+            _, shielded, others = known
             if shielded:
                 self._told(shielded, name, args)
             for listener in others:
@@ -62,6 +62,16 @@ class Everyone:
                 each.hear(name, args)
 
 
+def _hearing(
+    listeners: tuple[Any, ...], name: str
+) -> tuple[tuple[Any, ...], list[Shielded], list[Any]]:
+    """Return listeners, and those that hear of such an operation, by kind."""
+    shielded = [each for each in listeners if isinstance(each, Shielded)]
+    others = [each for each in listeners if not isinstance(each, Shielded)]
+    hearing = [each for each in shielded if each.wants(name)]
+    return listeners, hearing, [each for each in others if hasattr(each, name)]
+
+
 def _raise(error: Exception) -> None:
     raise error
 
@@ -77,7 +87,7 @@ def listen(listener: Listener) -> Handle:
     with _lock, one_pass():
         if not _everyone.listeners:
             _tap()
-        _everyone.listeners.append(listener)
+        _everyone.listeners += (listener,)
         listen_to_peft()
     return CallbackHandle(lambda: _leave(listener))
 
@@ -94,7 +104,8 @@ def listen_to_peft() -> None:
 
 def _leave(listener: Listener) -> None:
     with _lock:
-        _everyone.listeners.remove(listener)
+        others = [each for each in _everyone.listeners if each is not listener]
+        _everyone.listeners = tuple(others)
         if not _everyone.listeners:
             with one_pass():
                 _peft_handles.remove()

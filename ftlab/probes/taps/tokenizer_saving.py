@@ -37,7 +37,7 @@ def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
     ) -> Any:
         if nesting.inside:
             return original(owner, *args, **kwargs)
-        with nesting.entered():
+        with nesting:
             result = original(owner, *args, **kwargs)
         folder = args[0] if args else kwargs.get("save_directory")
         if folder is not None:

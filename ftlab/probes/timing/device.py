@@ -24,7 +24,7 @@ class DeviceTimes:
 
     def mark(self, phase: str, inputs: Mapping[str, Any] | None = None) -> None:
         """Put an event into the stream: a phase begins on the device."""
-        if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
+        if not torch.cuda.is_initialized():
             return
         if torch.cuda.is_current_stream_capturing():
             return

@@ -22,8 +22,8 @@ from ftlab.records.step_time import HotPlace
 PERIOD = 0.01
 """Seconds between two looks: one takes about 30 us, which is 0.3 % of the time."""
 
-OFTEN, SELDOM = 500, 0.04
-"""Looks after which they are so many seconds apart: a share is known to 2 % by then."""
+OFTEN, SELDOM = 100, 0.04
+"""Looks after which they are so many seconds apart: a share is known to 5 % by then."""
 
 AT_ONCE = 0.001
 """Seconds from asking to looking, by which nobody can have waited for the asking."""

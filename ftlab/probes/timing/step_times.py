@@ -31,12 +31,14 @@ FIRST_TOLD = 12
 MORE = 1.1
 """Factor by which samples must have grown for a new event before that."""
 
+_COLUMNS = {phase: column_of(phase) for phase in PHASES}
+
 
 class StepTimes(Probe):
     """Takes the time of phases on the host, on CUDA by events; ``marks`` show them."""
 
     columns: ClassVar[tuple[Column, ...]] = (
-        *(Column(column_of(each), "s", f"Of a step: {each}.") for each in PHASES),
+        *(Column(name, "s", f"Of a step: {each}.") for each, name in _COLUMNS.items()),
         *DeviceTimes.columns,
     )
 
@@ -47,7 +49,7 @@ class StepTimes(Probe):
 
     def _begin(self) -> None:
         self._clock = StepClock()
-        self._clock.told = self.marks.turn_to
+        self._clock.told = self.marks.turn_to if self._marked else bool
         self._device = DeviceTimes()
         self._sampler = Sampler(lambda: self._clock.phase)
         self._thread: int | None = None
@@ -152,7 +154,7 @@ class StepTimes(Probe):
             return {}
         spent = self._clock.take()
         self.marks.begin(moment.step + 1)
-        return {column_of(phase): spent.get(phase, 0.0) for phase in PHASES}
+        return {name: spent.get(phase, 0.0) for phase, name in _COLUMNS.items()}
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
         """Tell what is known by now where it is much more than before."""

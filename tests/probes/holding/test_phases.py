@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.probes.holding.leaks import DENSE, PHASED, SPARSE
 from tests.models import batches, tiny_llama
 
 PHASES = ("idle", "forward", "backward", "update")
@@ -28,3 +29,16 @@ def test_phases_have_what_they_leave(tmp_path):
     assert forward - idle > logits  # and the activations
     assert backward - idle == pytest.approx(weights, rel=0.1)  # the gradients
     assert update == pytest.approx(backward, abs=0.1 * weights)
+
+
+def test_phases_are_read_at_first_and_then_seldom(tmp_path):
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        for _ in range(2 * SPARSE + 2):
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    read = np.flatnonzero(np.isfinite(watch.run.steps["forward_bytes"]))
+    assert read.tolist() == [*range(PHASED), SPARSE, 2 * SPARSE]
+    assert np.isfinite(watch.run.steps["idle_bytes"][:DENSE]).all()

@@ -23,7 +23,7 @@ class Ear:
 def test_one_that_fails_is_told_so_and_the_others_hear_it_too():
     ears = [Ear(ValueError("of ours")), Ear()]
     everyone = Everyone()
-    everyone.listeners += [Shielded(ear, ear.failures.append) for ear in ears]
+    everyone.listeners = tuple(Shielded(ear, ear.failures.append) for ear in ears)
     tap = tap_backward(everyone)
     try:
         torch.ones(1, requires_grad=True).sum().backward()

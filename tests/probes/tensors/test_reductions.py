@@ -71,9 +71,10 @@ def test_nothing_gives_nothing(function):
     assert function([None, None]).isnan().all()
 
 
-def test_squares_beyond_float32_are_summed():
-    found = l2_beside_max([torch.full((SMALL,), 1e25), torch.ones(1)])
-    assert found.tolist() == pytest.approx([SMALL**0.5 * 1e25, 1.0])
+@pytest.mark.parametrize("value", [1e25, 1e-25])
+def test_squares_beyond_float32_are_summed(value):
+    found = l2_beside_max([torch.full((SMALL,), value), torch.ones(1)])
+    assert found.tolist() == pytest.approx([SMALL**0.5 * value, 1.0], rel=1e-6, abs=0)
 
 
 @pytest.mark.parametrize(

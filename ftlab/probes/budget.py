@@ -15,7 +15,7 @@ from typing import Any
 
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
-from ftlab.probes.schedule import Full, Schedule, Seldom, Turn
+from ftlab.probes.schedule import Full, Schedule, Turn
 from ftlab.records.budget import FIRST_LOOK, SHORTEST, STRIDE
 from ftlab.records.errors import BadValueError
 
@@ -146,7 +146,6 @@ schedule.
             raise BadValueError(msg)
         self._share = share
         self._clock = clock
-        self._whole: tuple[int, ...] = FIRST_LOOK
         self._waiting: dict[str, dict[Turn, _Waiting]] = {}
         self._chosen: dict[int, frozenset[Turn]] = {}
         self._full: dict[int, bool] = {}
@@ -167,8 +166,6 @@ schedule.
                 self._waiting[probe.name] = turns
             for turn, waiting in turns.items():
                 turn.decide = self._asked_by(turn, waiting)
-                if isinstance(turn, Seldom):  # somebody has asked for this
-                    self._whole = (*FIRST_LOOK, STRIDE)
             for each in vars(probe).values():
                 if isinstance(each, Full):
                     each.decide = self.is_full
@@ -201,7 +198,7 @@ schedule.
 
     def _decides(self, step: int, *, before: bool) -> bool:
         place = self._place(step)
-        if place <= STRIDE or place in self._whole or step <= self._wanted:
+        if place <= STRIDE or place in FIRST_LOOK or step <= self._wanted:
             return True
         if before:
             return step == self._begun + 1 or self._for_full > self._beyond
@@ -229,7 +226,7 @@ schedule.
         if (
             began is not None
             and self._share is not None
-            and self._place(step) not in self._whole
+            and self._place(step) not in FIRST_LOOK
         ):
             self._allowed = self._share * max(now - began - taken, SHORTEST)
             costly = self._promised.get(step, _NOTHING).costly
@@ -277,7 +274,7 @@ schedule.
     def _asked_by(self, turn: Turn, waiting: _Waiting) -> Schedule:
         def decide(step: int) -> bool:
             place = self._place(step)
-            if self._share is None or place in self._whole:
+            if self._share is None or place in FIRST_LOOK:
                 yes = turn.planned(place)
             else:
                 yes = turn in self._chosen_at(step)

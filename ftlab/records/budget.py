@@ -6,11 +6,8 @@ SHARE = 0.02
 SHORTEST = 0.05
 """Seconds that a step counts as at least: 2 % of them are one millisecond."""
 
-FIRST_LOOK = (0, 1, 2, 3, 4, 16)
-"""Steps that are measured whole, outside the budget, counted from the first one.
-
-And step `STRIDE`, where something is measured that was asked for, such as answers.
-"""
+FIRST_LOOK = (0, 1, 2, 3, 4, 8, 16)
+"""Steps that are measured whole, outside the budget, counted from the first one."""
 
 STRIDE = 8
 """Full steps that follow light ones begin at multiples of this, or of 2, 4 and 8 times

@@ -183,9 +183,11 @@ def _spaced(tensor: torch.Tensor) -> torch.Tensor:
 
 def _reading(step: int, ids: NDArray[np.int32], **columns: torch.Tensor) -> Reading:
     values = torch.stack([each.float() for each in columns.values()])
+    order = np.argsort(ids)  # as other probes give them
 
     def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
-        rows = dict(zip(columns, flat.reshape(len(columns), -1), strict=True))
-        yield Block(OptimizerMoments.table, step, ids, rows)
+        rows = flat.reshape(len(columns), -1)[:, order]
+        values = dict(zip(columns, rows, strict=True))
+        yield Block(OptimizerMoments.table, step, ids[order], values)
 
     return Reading(values.reshape(-1), finish)

@@ -7,6 +7,7 @@ runs.
 """
 
 import contextlib
+import logging
 import random
 import zlib
 from collections.abc import Iterator, Mapping
@@ -110,6 +111,7 @@ _LEAVES = (
     torch.Tensor,
     np.ndarray,
     torch.nn.Module,
+    logging.Logger,  # it leads to all others
 )
 
 

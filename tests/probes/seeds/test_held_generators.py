@@ -1,6 +1,7 @@
 """Generators of datasets and collators: found where they are, and left alone."""
 
 import functools
+import logging
 import random
 
 import numpy as np
@@ -114,3 +115,12 @@ def test_the_generator_of_the_machine_has_no_state():
     told = [(each.name, each.kind, each.seed) for each in held_generators(owner)]
     assert told == [("Plain.rng", "system", None), ("Plain.other", "Python", 4)]
     assert held_states(owner)["Plain.rng"] == 0
+
+
+def test_loggers_are_not_looked_into():
+    class Collator:
+        def __init__(self):
+            self.logger = logging.Logger("a logger")
+            self.logger.rng = random.Random(0)
+
+    assert held_states(Collator()) == {}

@@ -46,7 +46,7 @@ FOREIGN_REBINDING = "torch._dynamo."
 """The compiler rebinds ``Module.__init__`` for good when it is first used."""
 PATIENCE = 2.0
 """Seconds that a thread which has been told to end may take."""
-NEW_MODULES, NEW_OBJECTS = 100, 50_000
+NEW_MODULES, NEW_OBJECTS = 100, 20_000
 """Imports, and objects that tests keep, after which all are set aside again."""
 _modules_set_aside = 0
 _named_before: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -56,7 +56,7 @@ _named_before: weakref.WeakSet[Any] = weakref.WeakSet()
 class Snapshot:
     """What the process looks like from outside at one moment."""
 
-    attributes: dict[str, Any]
+    attributes: dict[str, dict[str, Any]]
     hooks: dict[str, set[int]]
     modes: dict[str, Any]
     process: dict[str, Any]
@@ -83,15 +83,9 @@ def snapshot() -> Snapshot:
 def leaks(before: Snapshot, after: Snapshot) -> list[str]:
     """Name everything that is there, gone or different since ``before``."""
     found = [
-        f"{name} is rebound to {value!r}"
-        for name, value in after.attributes.items()
-        if (
-            before.attributes.get(name, value) is not value
-            and not (getattr(value, "__module__", None) or "").startswith(
-                FOREIGN_REBINDING
-            )
-        )
-        or (name not in before.attributes and _is_ours(value))
+        f"{name}.{attribute} is rebound to {value!r}"
+        for name, now in after.attributes.items()
+        for attribute, value in _rebound(before.attributes.get(name, {}), now)
     ]
     for name, ids in after.hooks.items():
         found += [f"{name} holds a hook"] * len(ids - before.hooks.get(name, set()))
@@ -106,6 +100,22 @@ def leaks(before: Snapshot, after: Snapshot) -> list[str]:
         ]
     found += [f"thread {t.name!r} is alive" for t in after.threads - before.threads]
     return found
+
+
+def _rebound(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the functions that are others, and those of ours that are new."""
+    if [*map(id, then.values())] == [*map(id, now.values())]:
+        return
+    for name, value in now.items():
+        if not callable(value) or isinstance(value, type):
+            continue
+        if name not in then:
+            if _is_ours(value):
+                yield name, value
+        elif then[name] is not value:
+            module = getattr(value, "__module__", None) or ""
+            if not module.startswith(FOREIGN_REBINDING):
+                yield name, value
 
 
 def finish_threads(before: Snapshot) -> None:
@@ -242,15 +252,10 @@ def _named(places: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, Any]]:
                 yield f"{root}.{path}", value
 
 
-def _attributes() -> dict[str, Any]:
+def _attributes() -> dict[str, dict[str, Any]]:
     # Optimizers' own classes wrap their `step` at the first instance; bases do not.
-    return {
-        f"{name}.{attribute}": value
-        for places in (CLASSES, MODULES)
-        for name, owner in _named(places)
-        for attribute, value in list(vars(owner).items())
-        if callable(value) and not isinstance(value, type)
-    }
+    places = [*_named(CLASSES), *_named(MODULES)]
+    return {name: dict(vars(owner)) for name, owner in places}
 
 
 def _global_hooks() -> dict[str, set[int]]:

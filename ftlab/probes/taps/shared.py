@@ -25,6 +25,9 @@ from ftlab.probes.taps.scheduler import tap_scheduler
 from ftlab.probes.taps.tokenizer_saving import tap_tokenizer_saving
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 
+_Hearing = tuple[list[Shielded], list[Any]]
+"""Those that hear of an operation: shielded ones, and others."""
+
 
 class Everyone:
     """A listener that passes on what it hears to all listeners.
@@ -33,18 +36,23 @@ class Everyone:
     """
 
     def __init__(self) -> None:
-        self.listeners: tuple[Listener, ...] = ()
         self._told: Any = shield(self._tell_shielded, _raise)
+        self.listeners = ()
+
+    @property
+    def listeners(self) -> tuple[Any, ...]:
+        """All of them; who hears of what is found out anew for others."""
+        return self._listeners
+
+    @listeners.setter
+    def listeners(self, listeners: tuple[Any, ...]) -> None:
+        self._listeners = listeners
+        self._hearing: dict[str, _Hearing] = {}
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        known = _hearing((), name)
-
         def tell(*args: Any) -> None:
-            nonlocal known
-            listeners = self.listeners
-            if known[0] is not listeners:
-                known = _hearing(listeners, name)
-            _, shielded, others = known
+            known = self._hearing
+            shielded, others = known.get(name) or self._find(known, name)
             if shielded:
                 self._told(shielded, name, args)
             for listener in others:
@@ -54,22 +62,20 @@ class Everyone:
         setattr(self, name, tell)
         return tell
 
+    def _find(self, known: "dict[str, _Hearing]", name: str) -> "_Hearing":
+        """Find out who hears of such an operation."""
+        shielded = [each for each in self.listeners if isinstance(each, Shielded)]
+        others = [each for each in self.listeners if not isinstance(each, Shielded)]
+        hearing = [each for each in shielded if each.wants(name)]
+        known[name] = hearing, [each for each in others if hasattr(each, name)]
+        return known[name]
+
     def _tell_shielded(
         self, listeners: list[Shielded], name: str, args: tuple[Any, ...]
     ) -> None:
         if is_told():
             for each in listeners:
                 each.hear(name, args)
-
-
-def _hearing(
-    listeners: tuple[Any, ...], name: str
-) -> tuple[tuple[Any, ...], list[Shielded], list[Any]]:
-    """Return listeners, and those that hear of such an operation, by kind."""
-    shielded = [each for each in listeners if isinstance(each, Shielded)]
-    others = [each for each in listeners if not isinstance(each, Shielded)]
-    hearing = [each for each in shielded if each.wants(name)]
-    return listeners, hearing, [each for each in others if hasattr(each, name)]
 
 
 def _raise(error: Exception) -> None:

@@ -94,6 +94,7 @@ def test_shows_one_file_of_each_kind():
     assert kinds == ["probes", "rules", "views", "faults"]
 
 
+@pytest.mark.slow
 def test_the_examples_work_without_another_edit(copy):
     result = run(copy, "-c", USE)
     assert result.returncode == 0, result.stderr

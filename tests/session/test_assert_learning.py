@@ -10,7 +10,10 @@ from ftlab.records.errors import BadValueError, NotLearningError
 from tests.models import batches, tiny_lora, update
 
 BATCHES = list(batches(4))
-BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+SLOW = [
+    pytest.param(each, marks=pytest.mark.slow) for each in ("aot_eager", "inductor")
+]
+BACKENDS = ["eager", *SLOW]
 
 
 def asserted(model, optimizer, work):

@@ -147,7 +147,7 @@ LOOPS = (
     ("too few workers", "TIM001", "worker process"),
     # all in Python: on a crowded machine too few looks see its line
     slow("slow metric", "TIM002", "slow_metric"),
-    ("collecting garbage", "TIM002", "gc.collect()"),
+    slow("collecting garbage", "TIM002", "gc.collect()"),
     slow("saving", "TIM002", "torch.save("),
     slow("evaluating", "TIM002", "model(**batch)"),
     slow("anomaly detection", "TIM003", "set_detect_anomaly"),

@@ -33,6 +33,7 @@ class Compilations(Probe):
     """Tell of frames of the model that run eagerly though they were to be compiled."""
 
     columns: ClassVar[Sequence[Column]] = (
+        Column("compilations", "1", "Frames that were compiled, whoever's they are."),
         Column("compiled_frames", "1", "Frames of the model that were compiled."),
         Column("recompiled_frames", "1", "Those of them that had been before."),
     )
@@ -51,8 +52,10 @@ class Compilations(Probe):
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Count the frames of this step, and name those that run eagerly."""
         news = self._news()
-        if not news or moment.subject.gone:
+        if not news:
             return {}
+        if moment.subject.gone:
+            return {"compilations": float(len(news))}
         paths = _frames(moment.subject.model)
         ours = [(n, p) for n in news if (p := paths.get(self._code(n))) is not None]
         done = [note for note, _ in ours if not note.fail_type and note.co_filename]
@@ -60,6 +63,7 @@ class Compilations(Probe):
             self._tell(moment, note, path)
         again = sum(bool(note.recompile_reason) for note in done)
         return {
+            "compilations": float(len(news)),
             "compiled_frames": float(len(done)),
             "recompiled_frames": float(again),
         }

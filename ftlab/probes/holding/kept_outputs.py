@@ -43,7 +43,9 @@ class KeptOutputs(Probe):
         yield self._hook
 
     def _see(self, path: str, output: Any) -> None:
-        self._outputs = [weakref.ref(each) for each in floats_in(output)]
+        trained = [each for each in floats_in(output) if each.requires_grad]
+        if trained:  # a rollout for this very step is none of the step before
+            self._outputs = [weakref.ref(each) for each in trained]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Look whether they are still there."""

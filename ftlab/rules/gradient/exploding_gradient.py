@@ -37,7 +37,7 @@ the limit was above all of these norms, the rule says so.
 ## Known problems
 A switch to much harder data after the old data was memorised looks the same when the
 rule's window holds no step from before it. One large batch alone never fires. A loss
-that hovers around 0 (preference and RL losses) makes the third criterion weak.
+that stays below 0.01 (of a policy, which hovers around 0) is not judged.
 
 ## References
 - Pascanu et al. 2013, On the difficulty of training recurrent neural networks
@@ -71,6 +71,9 @@ LOSS = 1.5
 
 FAR_OFF = 3.0
 """Times the largest loss of the steps before: thrown off, not shaken."""
+
+HOVERS = 0.01
+"""Losses up to it are as good as 0, as those of a policy are: they tell nothing."""
 
 HISTORY = 32
 """Steps that the median looks back on."""
@@ -155,6 +158,8 @@ def explodes(norm: Floats, loss: Floats, reference: Floats) -> NDArray[np.bool_]
         if not base > 0 or not streak.max() >= PEAK * base:
             continue
         after = loss[begin + 1 : end + 1]
+        if (after < HOVERS).all():
+            continue
         level = LOSS * max(loss_before[begin], loss[0])
         shaken = not (after < level).any() and (streak >= LASTING * base).all()
         far = FAR_OFF * np.nanmax(loss[:begin], initial=0.0)

@@ -68,6 +68,11 @@ _CAUSES = {
     "model or the loss.",
     "before": "Labels are shifted in the wrong direction.",
 }
+_UNMASKED = {
+    "same": " Or the labels of a masked language model were copied after the masking: "
+    "each is the mask token itself."
+}
+_EARLIER = {"same": " Of a masked language model: copy the labels, then mask."}
 _SHIFTED = (
     "The labels in the data are already one position ahead of the ids, and the model "
     "or the loss shifts them again."
@@ -117,8 +122,8 @@ class MisalignedLabels(Rule):
             certain,
             f"{at_steps(first, last)}: {number(100 * share)} % of the labels are "
             f"{_WORDS[reason]}, not the next one",
-            cause=_CAUSES[reason],
-            fix=_FIX,
+            cause=_CAUSES[reason] + ("" if causal else _UNMASKED.get(reason, "")),
+            fix=_FIX if causal else _FIX + _EARLIER.get(reason, ""),
             places={"data": "labels", "op": row.text("loss")},
             steps=(first, last),
             reason=reason,

@@ -11,7 +11,8 @@ The same training takes a multiple of its time. Nothing is learnt wrongly.
 ## Evidence
 `torch.is_anomaly_enabled()` at each forward. And a thread of ftlab looks at the
 training thread's stack a hundred times a second: told where 15 % of all looks, 20 at
-least, meet torch's compiler, or a line of the user's own that calls one of
+least, meet torch's compiler, and something was compiled in 4 steps after the first 4;
+or where they meet a line of the user's own that calls one of
 `gc.collect`, `empty_cache`, `synchronize`, `item`, `tolist`, `numpy`, `cpu`, `print`.
 Measured on a Llama of 3 layers on a CPU: anomaly detection makes a forward 118 ms long
 in place of 13, and a backward 20 in place of 9.
@@ -55,6 +56,10 @@ WAITING = frozenset(
 """Calls that take time without computing anything of the model."""
 
 COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
+"""Packages that compile; they are met where compiled code runs, too."""
+
+AGAIN = 4
+"""Steps in which something must have been compiled."""
 
 
 class SlowWithinTheStep(Rule):
@@ -79,7 +84,8 @@ class SlowWithinTheStep(Rule):
                 "Take it out: ftlab.debug(...) stops at the op that makes a NaN.",
                 {"reason": "anomaly"},
             )
-        for reason, what, places, fix in _groups(times.sampled.places):
+        again = _compiles(run, times.steps)
+        for reason, what, places, fix in _groups(times.sampled.places, again=again):
             met = sum(each.samples for each in places)
             share = met / times.sampled.samples
             if share < SHARE or met < LEAST_SAMPLES:
@@ -116,11 +122,20 @@ class SlowWithinTheStep(Rule):
         )
 
 
+def _compiles(run: Run, steps: tuple[int, int]) -> bool:
+    """Tell whether anything was compiled in several of these steps."""
+    table = run.steps
+    if "compilations" not in table:
+        return False
+    inside = (table.step >= steps[0]) & (table.step <= steps[1])
+    return int((table["compilations"][inside] > 0).sum()) >= AGAIN
+
+
 def _groups(
-    places: tuple[HotPlace, ...],
+    places: tuple[HotPlace, ...], *, again: bool
 ) -> Iterator[tuple[str, str, list[HotPlace], str]]:
     compiling = [each for each in places if each.library.startswith(COMPILERS)]
-    if compiling:
+    if compiling and again:
         yield (
             "compiling",
             "compiling code again",

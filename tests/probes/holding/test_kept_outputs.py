@@ -48,6 +48,15 @@ def test_the_name_that_keeps_them_is_told(tmp_path):
     assert hooks == 0
 
 
-@pytest.mark.parametrize("loop", [let_go, kept_now_and_then])
+def after_a_rollout(model, optimizer, rows):
+    for batch in rows:
+        with torch.no_grad():
+            logits = model(**batch).logits  # of this very step
+        assert logits.isfinite().all()
+        step(model, optimizer, batch)
+        del logits
+
+
+@pytest.mark.parametrize("loop", [let_go, kept_now_and_then, after_a_rollout])
 def test_what_is_let_go_is_not_told(tmp_path, loop):
     assert told(tmp_path, loop)[0] == []

@@ -73,6 +73,10 @@ def test_a_loss_that_was_thrown_far_off_makes_up_for_a_norm_that_falls(
     assert len(check(norms(*CALM, (99.0, 3.0), (30.0, loss), (least, loss)))) == found
 
 
+def test_a_loss_that_hovers_around_0_tells_nothing():
+    assert check(norms(*[(3e-7, -4e-9)] * 2, *[(0.005, 4e-4)] * 3)) == ()
+
+
 def test_far_off_is_told_by_the_largest_loss_before():
     shaken = [*CALM, (1.0, 5.0), *CALM]
     assert check(norms(*shaken, (99.0, 3.0), (30.0, 8.0), (4.0, 8.0))) == ()

@@ -29,6 +29,7 @@ def test_each_other_offset_is_found(offset):
 def test_a_model_that_does_not_generate_may_mean_it(offset):
     (finding,) = check(only(offset), only(offset), causal=False)
     assert finding.severity is Severity.INFO
+    assert ("after the masking" in finding.cause) == (offset == "same")
 
 
 def test_the_next_token_is_healthy_also_where_tokens_repeat():

@@ -1,8 +1,8 @@
 """The rule OPT005, group-without-rate.
 
 ## What it does
-Finds parameter groups whose learning rate is 0 and that no schedule can raise, and
-schedules that keep everything at 0.
+Finds parameter groups whose learning rate is 0 and that no schedule can raise,
+schedules that keep everything at 0, and rates that have died away.
 
 ## Why is this bad?
 The tensors of the group receive gradients, cost moments and memory, and never move. A
@@ -35,6 +35,12 @@ trained, which is a warning after 8 updates:
   once per epoch while the warm-up is counted in updates, and the first epoch is lost;
 - *schedule-at-zero*: it was stepped 8 times, and has given 0 each time (an integer
   division, a total of 0).
+
+Where the rates of all groups, above 0 still, are at 1e-6 of their highest or below at
+the end, for 16 updates and a fifth of the run, that is a warning (*died-away*). No
+schedule plans that: a cosine is there for a thousandth of its length. An ExponentialLR
+with 0.8 per epoch, stepped at each update, is there after 62.
+
 Measured on a small Llama: with
 `lr=0` for the B factors all `b_l2` are 0 after 20 steps and the loss stays at 4.85.
 By hand: `[(g["lr"], g.get("initial_lr")) for g in optimizer.param_groups]`.
@@ -59,7 +65,7 @@ import numpy as np
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.needs import needs_optimizers, needs_rates
 from ftlab.rules.reading.tensors import group_of, text_of
-from ftlab.rules.rule import Finding, Results, Rule, Run, Severity
+from ftlab.rules.rule import Finding, Place, Results, Rule, Run, Severity
 from ftlab.rules.words import at_steps, counted, in_words, number
 
 STEPS, STEPS_BY_HAND = 2, 16
@@ -70,6 +76,9 @@ IDLE = 8
 
 NEXT_TO_ZERO = 1e-8
 """Of the highest rate in the same optimizer."""
+
+DIED, DIED_STEPS, DIED_SHARE = 1e-6, 16, 0.2
+"""Of its highest rate, and for how many updates at the end, which part of all."""
 
 SECOND = {"lora_A": "lora_B", "lora_embedding_A": "lora_embedding_B"}
 """First factors of pairs, and the second ones, which begin at 0."""
@@ -87,8 +96,9 @@ class GroupWithoutRate(Rule):
         if (idle := self._idle(run)) is not None:
             yield idle
             return
-        if (tiny := self._next_to_zero(run)) is not None:
-            yield tiny
+        for found in (self._next_to_zero(run), self._died(run)):
+            if found is not None:
+                yield found
         zero = _without_rate(run)
         held = [name for name in run.names().values() if group_of(name) in zero]
         if not held:
@@ -126,6 +136,35 @@ class GroupWithoutRate(Rule):
                 "threshold": NEXT_TO_ZERO,
             },
             healthy="rates that differ by a factor of less than a million",
+        )
+
+    def _died(self, run: Run) -> Finding | None:
+        rates, steps = np.nan_to_num(run.steps["lr"]), run.steps.step
+        peaks = rates.max(axis=0, initial=0.0)
+        shares = rates[:, peaks > 0] / peaks[peaks > 0]
+        alive = np.flatnonzero((shares > DIED).any(axis=1))
+        begin = int(alive[-1]) + 1 if len(alive) else len(steps)
+        idle = len(steps) - begin
+        if idle < max(DIED_STEPS, DIED_SHARE * len(steps)) or not rates[begin:].any():
+            return None
+        first, last = int(steps[begin]), int(steps[-1])
+        stepped = any(entry.op == "scheduler_step" for entry in run.ledger)
+        called = [Place("call", "scheduler.step")]
+        return self.warning(
+            f"{at_steps(first, last)}: the learning rate is {number(rates[-1].max())}, "
+            f"and was {number(peaks.max())}: nothing is learned any more",
+            cause="A factor that is meant for an epoch is applied at each update."
+            if stepped
+            else "The loop multiplies the rate that it has changed before, so its "
+            "factors compound.",
+            fix="Call scheduler.step() once per epoch, or choose a factor per update."
+            if stepped
+            else "Compute each rate from the first one: group['lr'] = base * factor.",
+            places=[Place("optimizer", "lr"), *called[:stepped]],
+            steps=(first, last),
+            reason="died-away",
+            evidence={"updates": idle, "threshold": DIED},
+            healthy="a rate that falls to 0 with the last updates",
         )
 
     def _idle(self, run: Run) -> Finding | None:

@@ -1,5 +1,7 @@
 """OPT005."""
 
+import math
+
 import pytest
 
 from ftlab.records.finding import Severity
@@ -101,3 +103,34 @@ def test_a_rate_that_is_next_to_zero(rates, initial, found):
         assert finding.evidence["reason"] == "next-to-zero"
         assert str(finding.place) == "optimizer param_groups[1]"
     assert report(rates, initial, steps=1).findings == ()
+
+
+def falling(rates, *moves):
+    builder = RunBuilder()
+    builder.facts(optimizers=({"class": "AdamW", "groups": [{"lr": 1.0}]},))
+    for rate in rates:
+        builder.step(lr=(rate,), ops=("backward", *moves))
+    return found_by(GroupWithoutRate(), builder.run)
+
+
+COSINE = [0.5 + 0.5 * math.cos(math.pi * step / 200) for step in range(201)]
+
+
+@pytest.mark.parametrize("rates", [COSINE, [*COSINE, *COSINE[::-1]], [1.0] * 60])
+def test_a_rate_that_falls_to_its_end_has_not_died(rates):
+    assert falling(rates) == ()
+
+
+def test_a_rate_that_compounds_has_died():
+    rates = [0.5**step for step in range(40)]
+    found = only(falling(rates), "warning", "optimizer lr", steps=(20, 39))
+    assert "compound" in found.cause
+    assert falling([0.5**step for step in range(35)]) == ()
+
+
+def test_a_factor_of_an_epoch_is_the_scheduler_s():
+    rates = [0.5**step for step in range(40)]
+    found = only(
+        falling(rates, ("scheduler_step", "scheduler 0", {})), "warning", "optimizer lr"
+    )
+    assert "for an epoch" in found.cause

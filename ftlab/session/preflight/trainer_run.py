@@ -5,6 +5,7 @@ and forgotten when everything is put back. Callbacks are not told: they would op
 of trackers and write files.
 """
 
+import logging
 import math
 import sys
 from collections.abc import Callable
@@ -25,9 +26,17 @@ def owners_of(trainer: Any) -> list[Any]:
         state,
         accelerator.gradient_state,
         getattr(state, "dynamo_plugin", None),
+        *_configs(trainer),
         *_bitsandbytes(),
     ]
     return [each for each in found if each is not None]
+
+
+def _configs(trainer: Any) -> list[Any]:
+    """Return what `_align_tokens` writes to."""
+    config = getattr(trainer.model, "config", None)
+    text = getattr(config, "get_text_config", lambda: None)()
+    return [config, text, getattr(trainer.model, "generation_config", None)]
 
 
 def _bitsandbytes() -> list[Any]:
@@ -76,6 +85,7 @@ def prepare(trainer: Any, steps: int) -> Any:
     if getattr(trainer, "_created_lr_scheduler", False):
         trainer.lr_scheduler = None  # of an earlier train(), which makes another
     _checkpoint(trainer)
+    _align_tokens(trainer)
     trainer.create_optimizer()
     model, trainer.optimizer = accelerator.prepare(trainer.model, trainer.optimizer)
     trainer.create_scheduler(num_training_steps=max(steps, 1))
@@ -95,6 +105,36 @@ def _checkpoint(trainer: Any) -> None:
             own = {k: given.pop(k) for k in ("every_n_layers", "offload") if k in given}
             enable(**{f"{kind}_kwargs": given or None}, **own)
             return
+
+
+def _align_tokens(trainer: Any) -> None:
+    """Give the configs the tokenizer's special tokens, as ``train()`` does at first.
+
+    In silence: ``train()`` will say so. transformers 4 has a method for it.
+    """
+    from transformers import PreTrainedTokenizerBase, ProcessorMixin
+
+    tokenizer = getattr(trainer, "processing_class", None)
+    if not isinstance(tokenizer, PreTrainedTokenizerBase | ProcessorMixin):
+        return
+    if not hasattr(trainer.model, "config"):
+        return
+    own = getattr(trainer, "_align_special_tokens", None)
+    align = getattr(
+        sys.modules.get("transformers.trainer"), "align_special_tokens", None
+    )
+    loggers = [logging.getLogger(f"transformers.trainer{e}") for e in ("", "_utils")]
+    before = [each.disabled for each in loggers]
+    try:
+        for each in loggers:
+            each.disabled = True
+        if own is not None:
+            own()
+        elif align is not None:
+            align(trainer.model, tokenizer)
+    finally:
+        for each, disabled in zip(loggers, before, strict=True):
+            each.disabled = disabled
 
 
 def trainer_step(trainer: Any, model: Any) -> Callable[[Any], Any]:

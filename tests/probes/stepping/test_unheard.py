@@ -1,6 +1,7 @@
 """Updates that no optimizer makes: said once, and no memory is lost to them."""
 
 import gc
+import sys
 import warnings
 
 import pytest
@@ -9,6 +10,13 @@ import torch
 from ftlab.probes.probe import Probe, Reading
 from ftlab.records.errors import FtlabWarning
 from tests.probes.recording import Recording
+
+
+@pytest.fixture(autouse=True)
+def nobody_gathers():
+    """Forget what an earlier test has told accelerate: its state is the process's."""
+    if (state := sys.modules.get("accelerate.state")) is not None:
+        state.GradientState._reset_state()
 
 
 class Eager(Probe):

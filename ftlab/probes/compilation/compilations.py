@@ -33,7 +33,7 @@ class Compilations(Probe):
     """Tell of frames of the model that run eagerly though they were to be compiled."""
 
     columns: ClassVar[Sequence[Column]] = (
-        Column("compilations", "1", "Frames that were compiled, whoever's they are."),
+        Column("compilations", "1", "Frames that were compiled, or tried, whoever's."),
         Column("compiled_frames", "1", "Frames of the model that were compiled."),
         Column("recompiled_frames", "1", "Those of them that had been before."),
     )

@@ -10,9 +10,9 @@ The same training takes a multiple of its time. Nothing is learnt wrongly.
 
 ## Evidence
 `torch.is_anomaly_enabled()` at each forward. And a thread of ftlab looks at the
-training thread's stack a hundred times a second: told where 15 % of all looks, 20 at
-least, meet torch's compiler, and something was compiled in 4 steps after the first 4;
-or where they meet a line of the user's own that calls one of
+training thread's stack up to a hundred times a second: told where 15 % of all looks,
+20 at least, meet torch's compiler, and something was compiled in 4 steps after the
+first 4; or where they meet a line of the user's own that calls one of
 `gc.collect`, `empty_cache`, `synchronize`, `item`, `tolist`, `numpy`, `cpu`, `print`.
 Measured on a Llama of 3 layers on a CPU: anomaly detection makes a forward 118 ms long
 in place of 13, and a backward 20 in place of 9.
@@ -59,7 +59,10 @@ COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
 """Packages that compile; they are met where compiled code runs, too."""
 
 AGAIN = 4
-"""Steps in which something must have been compiled."""
+"""Steps in which something must have been compiled.
+
+A model that is compiled once was compiled in two: hooks of the first steps had gone.
+"""
 
 
 class SlowWithinTheStep(Rule):

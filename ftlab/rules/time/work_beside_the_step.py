@@ -12,8 +12,8 @@ wrongly.
 The time of each step by phase, from step 4 on, 8 steps at least. Told where logging,
 saving, or what is neither training nor any of these, takes 20 % of a step and 12 ms, or
 where evaluations take as long as all training. A thread of ftlab looks at the training
-thread's stack a hundred times a second: the line where it is met most often is named.
-What has no line of the user's own in it is named by its library's function.
+thread's stack up to a hundred times a second: the line where it is met most often is
+named. What has no line of the user's own in it is named by its library's function.
 Measured: a Trainer's own work between two steps takes 3 to 8 ms, beside 25 ms of a
 small model on a CPU; where no line has 40 % of it, it is not told.
 

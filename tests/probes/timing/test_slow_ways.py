@@ -193,33 +193,3 @@ def test_the_phases_of_a_healthy_run_add_up_and_nothing_is_told(
     assert len(watch.time.table()) == len(steps)
     assert "seconds by phase" in repr(watch.time)
     assert watch.time.figure().axes
-
-
-def _compiled(folder: Path, *, again: bool) -> list[str]:
-    """Train with a compiled loss, of one length or of others in each step."""
-    torch.compiler.reset()
-    model = lora()
-    optimizer = adamw(model)
-    squared = torch.compile(_squared, backend="eager", dynamic=False)
-    limit = torch._dynamo.config.patch(recompile_limit=64)
-    with limit, ftlab.watch(model, optimizer, run_dir=folder / "run") as watch:
-        for step in range(STEPS):
-            ids = torch.ones(2, 8 + step * again, dtype=torch.int64)
-            squared(model(input_ids=ids).logits).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-    torch.compiler.reset()
-    found = [each for each in watch.findings if each.code == "TIM003"]
-    return [each.message for each in found]
-
-
-def _squared(logits: torch.Tensor) -> torch.Tensor:
-    for _ in range(8):
-        logits = logits.sin().exp().tanh()
-    return logits.square().mean()
-
-
-def test_compiling_in_each_step_is_named_and_once_is_not(tmp_path: Path) -> None:
-    (told,) = _compiled(tmp_path / "again", again=True)
-    assert "compiling code again" in told
-    assert _compiled(tmp_path / "once", again=False) == []
